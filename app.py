@@ -1,0 +1,115 @@
+"""Home: what is held, what is due, what is up."""
+
+from datetime import timedelta
+
+import pandas as pd
+import plotly.express as px
+import streamlit as st
+
+from memory_core import Overview, State
+from memory_core.health import Check, checks
+from pages import explained, figures, gate, plain
+
+DAYS = 30
+
+
+def in_figures(overview: Overview) -> None:
+    """Show the organisation in figures."""
+
+    def in_state(state: State) -> int:
+        return sum(count for (_, _, one), count in overview.counts.items() if one is state)
+
+    soon = sum(count for day, count in overview.expiring_by_day.items() if day < 7)
+    month = sum(overview.expiring_by_day.values())
+    figures(
+        [
+            ("Live memories", f"{in_state(State.LIVE):,}", "May be recalled now."),
+            ("Subjects", f"{overview.subjects:,}", "People and things of whom text is held."),
+            ("In 7 / 30 days", f"{soon:,} / {month:,}", "Live memories that expire within 7 and within 30 days."),
+            ("Expired", f"{in_state(State.EXPIRED):,}", "Never recalled any more, but their text is still held."),
+            ("No embedding", f"{overview.unembedded:,}", "Live memories that a semantic recall cannot find."),
+        ]
+    )
+    if overview.unembedded:
+        st.caption("Memories without an embedding are recalled by recency only, until this is run:")
+        plain(f"python -m memory_core embed --org {overview.org_id}")
+
+
+def by_kind_and_origin(overview: Overview) -> None:
+    """Show what is held by kind, origin and state; every state counts as held."""
+    st.subheader("Held, by kind and origin")
+    rows = [
+        {"kind": kind.value, "origin": origin.value, "state": state.value, "memories": count}
+        for (kind, origin, state), count in overview.counts.items()
+    ]
+    table = pd.DataFrame(rows).pivot_table(
+        index=["kind", "origin"], columns="state", values="memories", aggfunc="sum", fill_value=0
+    )
+    table = table.reindex(columns=[state.value for state in State if state.value in table.columns]).astype(int)
+    st.dataframe(
+        table.assign(held=table.sum(axis=1)).reset_index(),
+        hide_index=True,
+        column_config={name: st.column_config.NumberColumn(width=64) for name in (*table.columns, "held")},
+    )
+    st.caption("Origin says who concluded it: a person stated it, or a model inferred it and nobody has confirmed it.")
+
+
+def expiring(overview: Overview) -> None:
+    """Show how many live memories expire on each of the next thirty days."""
+    st.subheader("What expires")
+    days = pd.DataFrame(
+        {
+            "date": [(overview.at + timedelta(days=day)).date() for day in range(DAYS)],
+            "memories": [overview.expiring_by_day.get(day, 0) for day in range(DAYS)],
+            "within": ["7 days" if day < 7 else "30 days" for day in range(DAYS)],
+        }
+    )
+    chart = px.bar(
+        days,
+        x="date",
+        y="memories",
+        color="within",
+        title="Live memories that expire in the next 30 days",
+        labels={"date": "Expires on (UTC)", "memories": "Memories a day", "within": "Within"},
+        color_discrete_map={"7 days": "#d1495b", "30 days": "#3d8fb8"},
+    )
+    chart.update_layout(
+        height=300,
+        margin={"l": 0, "r": 0, "b": 0, "t": 70},
+        legend={"orientation": "h", "y": 1.02, "yanchor": "bottom", "x": 0},
+        bargap=0.15,
+    )
+    chart.update_yaxes(rangemode="tozero", tickformat=",d")
+    st.plotly_chart(chart, config={"displaylogo": False, "displayModeBar": False})
+
+
+def health(found: list[Check]) -> None:
+    """Show what is up, and the command that mends what is not."""
+    st.subheader("What is up")
+    for check in found:
+        icon, colour = (":material/check_circle:", "green") if check.ok else (":material/error:", "red")
+        name, what = st.columns([1, 5])
+        name.markdown(f":{colour}[{icon}] **{check.part}**")  # our own words; what was found is shown plain
+        what.text(check.found)
+        if check.mend:
+            with what:
+                plain(check.mend)
+
+
+visitor = gate("dpo", title="Home")
+st.title("What is held")
+with explained():
+    now_held = visitor.store().overview()
+if now_held.counts:
+    in_figures(now_held)
+    left, right = st.columns(2, gap="large")
+    with left:
+        by_kind_and_origin(now_held)
+    with right:
+        expiring(now_held)
+else:
+    st.info("Nothing is held in this organisation yet. Load memories from a file, or look around in a demo:")
+    plain(
+        f"python -m memory_core import FILE --org {visitor.org_id}\npython -m memory_core demo --org {visitor.org_id}"
+    )
+health(checks(visitor.settings, visitor.org_id))

@@ -1,0 +1,7 @@
+"""``python -m memory_core``."""
+
+import sys
+
+from memory_core.cli import main
+
+sys.exit(main())

@@ -1,0 +1,88 @@
+"""The command line: ``python -m memory_core COMMAND``."""
+
+from __future__ import annotations
+
+import argparse
+import os
+import sys
+from collections.abc import Sequence
+from typing import Any
+
+from memory_core import commands, console
+from memory_core.config import settings
+from memory_core.errors import MemoryCoreError
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Run one command; return 0 done, 1 refused or failed (with one line on stderr). Usage errors exit with 2."""
+    options = parser().parse_args(arguments)
+    try:
+        options.run(options, settings())
+        sys.stdout.flush()
+    except MemoryCoreError as error:
+        sys.stderr.write(f"{console.one_line(str(error))}\n")
+        return 1
+    except KeyboardInterrupt:
+        sys.stderr.write("interrupted; what was committed stays, nothing is half-written\n")
+        return 1
+    except BrokenPipeError:
+        # Whoever read our output has gone; point stdout away so that Python does not complain when it closes it.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return 1
+    return 0
+
+
+def parser() -> argparse.ArgumentParser:
+    """Build the parser of every command."""
+    top = argparse.ArgumentParser(prog="python -m memory_core", description="The memory store's command line.")
+    every = top.add_subparsers(metavar="COMMAND", required=True)
+
+    def command(name: str, run: Any, text: str, *, org: bool = True, as_json: bool = True) -> argparse.ArgumentParser:
+        added = every.add_parser(name, help=text, description=text)
+        added.set_defaults(run=run)
+        if org:
+            added.add_argument("--org", help="the organisation (default: MEMORY_ORG, else demo)")
+        if as_json:
+            added.add_argument("--json", action="store_true", help="answer in JSON")
+        return added
+
+    migrate = command("migrate", commands.run_migrate, "Bring the database to this version's schema.", org=False)
+    migrate.add_argument("--sql", action="store_true", help="print the statements, touch nothing")
+
+    importing = command(
+        "import", commands.run_import, "Load memories from a JSON Lines file: all of them, or none.", org=False
+    )
+    importing.add_argument("file", metavar="FILE", help="the file, or - for standard input")
+    importing.add_argument("--org", help="store every line here, whatever organisation it names")
+    importing.add_argument("--skip-bad", action="store_true", help="store the good lines and report the bad ones")
+
+    exporting = command("export", commands.run_export, "Write the live memories as JSON Lines.", as_json=False)
+    exporting.add_argument(
+        "--output", metavar="FILE", help="the file to write, whole or not at all (default: standard output)"
+    )
+
+    recall = command(
+        "recall", commands.run_recall, "Show the block a model would see; a preview, recorded as a disclosure."
+    )
+    recall.add_argument("query", metavar="QUERY")
+    recall.add_argument("--limit", type=int, default=5, help="how many memories, 1 to 50 (default: 5)")
+    recall.add_argument("--token-budget", type=int, help="at most this many estimated tokens")
+    recall.add_argument("--ranking", help="recency or dense (default: the best that answers)")
+    recall.add_argument("--kind", action="append", dest="kinds", help="only this kind; may be given twice")
+    recall.add_argument("--run", dest="run_id", help="the run it is for (default: a preview of its own)")
+
+    held = command("held", commands.run_held, "Show everything held about a subject.")
+    forget = command("forget", commands.run_forget, "Erase everything held about a subject, leaving tombstones.")
+    for added in (held, forget):
+        added.add_argument("type", metavar="TYPE", help="the subject's type, such as candidate")
+        added.add_argument("id", metavar="ID", help="the subject's id")
+    forget.add_argument("--by", required=True, help="who erases, such as user:ines")
+    forget.add_argument("--reason", required=True, help="why, in at most 500 characters; do not quote what is erased")
+
+    embed = command("embed", commands.run_embed, "Embed the memories that have no vector yet.")
+    embed.add_argument("--model", help="change the organisation to this model: minilm or ollama:<model>")
+
+    command("demo", commands.run_demo, "Fill an empty organisation with a believable demo.")
+    serve = command("serve", commands.run_serve, "Start the workbench on a free local port.", org=False, as_json=False)
+    serve.add_argument("--port", type=int, help="the port (default: the first free one from 8501)")
+    return top

@@ -1,0 +1,90 @@
+"""Reading files, writing answers and showing progress on a terminal."""
+
+from __future__ import annotations
+
+import argparse
+import contextlib
+import dataclasses
+import json
+import os
+import sys
+import tempfile
+from collections.abc import Callable, Iterator
+from datetime import datetime
+from pathlib import Path
+from typing import Any, BinaryIO, TextIO
+from uuid import UUID
+
+from tqdm import tqdm
+
+from memory_core.errors import Refusal, Refused
+
+
+@contextlib.contextmanager
+def progress_bar(what: str, unit: str = "memories") -> Iterator[Callable[..., None]]:
+    """Show progress on standard error, if that is a terminal.
+
+    What is yielded is told how many are done, and of how many where that is known.
+    """
+    with tqdm(desc=what, unit=f" {unit}", file=sys.stderr, leave=False, mininterval=0.5, disable=None) as bar:
+
+        def progress(done: int, total: int | None = None) -> None:
+            bar.total = total
+            bar.update(done - bar.n)
+
+        yield progress
+
+
+@contextlib.contextmanager
+def opened(name: str) -> Iterator[BinaryIO]:
+    """Open a file to read, or standard input for ``-``; raises `Refused` where it cannot be read."""
+    if name == "-":
+        yield sys.stdin.buffer
+        return
+    with contextlib.ExitStack() as open_files:
+        try:
+            stream = open_files.enter_context(Path(name).open("rb"))
+        except (OSError, ValueError) as error:
+            reason = f"cannot be read: {error.strerror if isinstance(error, OSError) else 'no file name'}"
+            raise Refused(Refusal(rule="file_is_readable", field="FILE", reason=reason)) from None
+        yield stream
+
+
+@contextlib.contextmanager
+def written(name: str | None) -> Iterator[TextIO]:
+    """Yield where to write: standard output, or a file that appears under its name only when it is whole."""
+    if name is None:
+        yield sys.stdout
+        return
+    target = Path(name)
+    try:
+        descriptor, unfinished = tempfile.mkstemp(dir=target.parent, prefix=f".{target.name}.")
+    except OSError as error:
+        reason = f"cannot be written: {error.strerror}"
+        raise Refused(Refusal(rule="file_is_writable", field="--output", reason=reason)) from None
+    try:
+        with os.fdopen(descriptor, "w", encoding="utf-8") as out:
+            yield out
+        Path(unfinished).replace(target)
+    except BaseException:
+        Path(unfinished).unlink(missing_ok=True)
+        raise
+
+
+def answer(options: argparse.Namespace, value: Any, text: str) -> None:
+    """Print the answer, as text or as JSON; JSON is ASCII only, so that no terminal acts on what it holds."""
+    plain = dataclasses.asdict(value) if dataclasses.is_dataclass(value) and not isinstance(value, type) else value
+    sys.stdout.write((json.dumps(plain, default=_plain) if options.json else text) + "\n")
+
+
+def _plain(value: object) -> object:
+    if isinstance(value, datetime):
+        return value.isoformat()
+    if isinstance(value, UUID):
+        return str(value)
+    raise TypeError(f"{type(value).__name__} has no JSON form")
+
+
+def one_line(text: str) -> str:
+    """Return a message as one line that no terminal acts on."""
+    return "".join(character if character.isprintable() else " " for character in text)

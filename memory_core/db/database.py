@@ -1,0 +1,88 @@
+"""Which database serves: the one that is named, else the embedded one."""
+
+from __future__ import annotations
+
+import threading
+from pathlib import Path
+from weakref import WeakSet
+
+from sqlalchemy import URL, Engine
+
+from memory_core.config import Settings, postgresql_url
+from memory_core.db import embedded, schema
+from memory_core.db.engine import engine_for
+from memory_core.errors import SettingsError, UnsafeRole
+
+_usable: WeakSet[Engine] = WeakSet()
+_migrated: set[Path] = set()
+_preparing = threading.Lock()
+
+
+def usable_engine(settings: Settings, *, database_url: str | URL | None = None) -> Engine:
+    """Return the engine to work on, checked once per process.
+
+    The embedded database is started and migrated; any other is not, and raises `NotMigrated` until somebody does.
+    Raises a `DatabaseError` or an `EmbeddedServerError`, each with what to do.
+    """
+    url = _application_url(settings, database_url)
+    with _preparing:
+        if url is None:
+            url = _prepared(settings.home)
+        engine = engine_for(url)
+        if engine not in _usable:
+            schema.require_usable(engine)
+            _usable.add(engine)
+        return engine
+
+
+def migrate(settings: Settings, *, revision: str = "head") -> tuple[str | None, str | None]:
+    """Bring the database in use to a revision, as its owner; return the revisions before and after."""
+    url = _application_url(settings, None)
+    if url is None:
+        cluster = embedded.start(settings.home)
+        return schema.migrate(cluster.owner, application_role=_role(cluster.application), revision=revision)
+    if settings.migration_database_url is None:
+        raise SettingsError(
+            "MIGRATION_DATABASE_URL: is not set; give the address of the role that owns the tables (DATABASE_URL is the "
+            "application's role)"
+        )
+    owner = postgresql_url(settings.migration_database_url.get_secret_value())
+    if _role(owner) == _role(url):
+        raise UnsafeRole(
+            "MIGRATION_DATABASE_URL and DATABASE_URL name one role; the owner could bypass row level security, so the "
+            "application needs a role of its own (python -m memory_core migrate --sql prints its statements)"
+        )
+    return schema.migrate(owner, application_role=_role(url), revision=revision)
+
+
+def migration_sql(settings: Settings) -> str:
+    """Return the migration as SQL for the application's role in DATABASE_URL, or `memory_app`; touches nothing."""
+    url = _application_url(settings, None)
+    return schema.migration_sql(application_role="memory_app" if url is None else _role(url))
+
+
+def _prepared(home: Path) -> URL:
+    cluster = embedded.start(home)
+    if home not in _migrated:
+        schema.migrate_if_behind(cluster.owner, application_role=_role(cluster.application))
+        _migrated.add(home)
+    return cluster.application
+
+
+def _application_url(settings: Settings, database_url: str | URL | None) -> URL | None:
+    if isinstance(database_url, URL):
+        return database_url
+    if database_url is not None:
+        try:
+            return postgresql_url(database_url)
+        except ValueError as error:
+            raise SettingsError(f"database_url: {error}") from None
+    if settings.database_url is not None:
+        return postgresql_url(settings.database_url.get_secret_value())
+    return None
+
+
+def _role(url: URL) -> str:
+    if not url.username:
+        raise SettingsError("DATABASE_URL: names no user, and the migration grants its rights by name")
+    return url.username

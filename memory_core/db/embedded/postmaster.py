@@ -1,0 +1,114 @@
+"""The server's first process."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import signal
+import socket
+import struct
+import time
+from pathlib import Path
+
+import psutil  # type: ignore[import-untyped]
+
+from memory_core.db.embedded.folder import SOCKET, Folder, first_bytes
+from memory_core.db.embedded.os_user import ServerUser
+from memory_core.errors import EmbeddedServerError
+
+STOP_TIMEOUT_S = 60
+ENCRYPTION_REQUEST = struct.pack("!II", 8, 80877103)  # the smallest question that PostgreSQL answers
+
+# In the background of a shell, so that the server is nobody's child. The log is opened as the server's user, so that
+# a link planted there leads nowhere that user could not go; from a megabyte on it is put aside, over the one before.
+IN_BACKGROUND = """
+test -z "$(find server.log -size +2048 2>/dev/null)" || mv -f server.log server.log.old
+"$@" </dev/null >>server.log 2>&1 & echo $!
+"""
+
+
+def answers(socket_directory: Path) -> bool:
+    """Say whether a server answers at the socket; takes about a millisecond."""
+    with socket.socket(socket.AF_UNIX) as client:
+        client.settimeout(5)
+        try:
+            client.connect(os.fsencode(socket_directory / SOCKET))
+            client.sendall(ENCRYPTION_REQUEST)
+            return client.recv(1) in (b"N", b"S")
+        except OSError:
+            return False
+
+
+def running(folder: Folder, user: ServerUser) -> psutil.Process | None:
+    """Return the server's process if it lives.
+
+    The number in postmaster.pid may by now be anybody's: only a process of PostgreSQL's user that works in our data
+    directory is the server.
+    """
+    pid = _pid_in(folder.data / "postmaster.pid")
+    if pid is None:
+        return None
+    try:
+        process = psutil.Process(pid)
+        ours = (
+            process.status() != psutil.STATUS_ZOMBIE
+            and process.uids().effective == user.uid
+            and process.name() == "postgres"
+            and Path(process.cwd()).samefile(folder.data)
+        )
+    except (psutil.Error, OSError):
+        return None
+    return process if ours else None
+
+
+def launched(postgres: Path, folder: Folder, user: ServerUser) -> psutil.Process | None:
+    """Start the server's process, which has yet to make the server ready; None if it ended at once."""
+    ran = user.run(
+        *("/bin/sh", "-c", IN_BACKGROUND, "sh"),
+        *(postgres, "-D", folder.data, "-c", f"config_file={folder.configuration}"),
+        cwd=folder.pg,
+    )
+    try:
+        return psutil.Process(int(ran.stdout))
+    except (ValueError, psutil.Error):
+        return None
+
+
+def has_ended(process: psutil.Process | None) -> bool:
+    """Say whether a process is over, reaped or not."""
+    try:
+        return process is None or not process.is_running() or process.status() == psutil.STATUS_ZOMBIE
+    except psutil.Error:
+        return True
+
+
+def stop_process(process: psutil.Process, folder: Folder) -> None:
+    """Shut the server down and wait for it: clients are sent away, nothing that was committed is lost."""
+    with contextlib.suppress(psutil.NoSuchProcess):
+        process.send_signal(signal.SIGINT)
+    deadline = time.monotonic() + STOP_TIMEOUT_S
+    while not has_ended(process):
+        if time.monotonic() > deadline:
+            raise EmbeddedServerError(
+                f"PostgreSQL (process {process.pid}) is still shutting down after {STOP_TIMEOUT_S} s; see {folder.log}"
+            )
+        time.sleep(0.01)
+
+
+def remove_stale_locks(folder: Folder, user: ServerUser) -> None:
+    """Remove lock files that name a living process; to be called when none of those is the server.
+
+    PostgreSQL itself removes those of a dead one, and still refuses to start beside its own orphaned processes.
+    """
+    for lock in (folder.data / "postmaster.pid", folder.socket_directory(user) / f"{SOCKET}.lock"):
+        pid = _pid_in(lock)
+        if pid is not None and psutil.pid_exists(pid):
+            user.run("rm", "-f", "--", lock, cwd=Path("/"))
+
+
+def _pid_in(lock: Path) -> int | None:
+    first_line = (first_bytes(lock) or b"").split(b"\n")[0].strip()
+    if not first_line.isdigit():
+        return None
+    pid = int(first_line)
+    return pid if 1 < pid < 2**31 else None

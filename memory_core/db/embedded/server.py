@@ -1,0 +1,77 @@
+"""Bringing the server of a cluster up."""
+
+from __future__ import annotations
+
+import time
+
+import psycopg
+from sqlalchemy import URL
+
+from memory_core.db.embedded.binaries import Programs, programs
+from memory_core.db.embedded.configuration import HOST_BASED_AUTHENTICATION, postgresql_conf
+from memory_core.db.embedded.data_directory import check_version, last_lines, make_data_directory
+from memory_core.db.embedded.folder import Folder, hand_over
+from memory_core.db.embedded.os_user import ServerUser
+from memory_core.db.embedded.postmaster import answers, has_ended, launched, remove_stale_locks, running
+from memory_core.db.embedded.roles import Connection, connected
+from memory_core.errors import EmbeddedServerError
+
+READY_TIMEOUT_S = 300  # the replay after a crash, on a slow disk
+CONNECT_TIMEOUT_S = 10  # for a server that is ready and still refuses us
+ORPHANS_TIMEOUT_S = 60  # for the processes of a killed server to notice
+
+
+def server_connection(folder: Folder, user: ServerUser, superuser: URL, *, lock: int) -> Connection:
+    """Return a superuser's connection to the server, started if it does not run.
+
+    To be called with the folder's lock held: `lock` is its descriptor. Raises `EmbeddedServerError`.
+    """
+    socket_directory = folder.socket_directory(user)
+    installed: Programs | None = None
+    process = None
+    began = time.monotonic()
+    why = ""
+    while time.monotonic() < began + READY_TIMEOUT_S:
+        if answers(socket_directory):
+            try:
+                return connected(superuser, database="postgres")
+            except psycopg.OperationalError as error:
+                why = last_lines(str(error))
+            if "password authentication failed" in why:
+                raise EmbeddedServerError(
+                    f"{folder.credentials} does not open {folder.data}; restore that file from a backup, "
+                    f"or move {folder.home} away to start empty"
+                )
+            if "the database system is" not in why and time.monotonic() > began + CONNECT_TIMEOUT_S:
+                break  # it is neither starting up, nor recovering, nor shutting down
+        elif has_ended(process) and running(folder, user) is None:
+            if installed is None:
+                installed = _prepared(folder, user, password=str(superuser.password), lock=lock)
+            else:
+                why = last_lines(user.run("tail", "-n", "2", "server.log", cwd=folder.pg).stdout)
+                # The processes of a killed server keep its memory for a moment, and nobody may start beside them.
+                if "shared memory block" not in why or time.monotonic() > began + ORPHANS_TIMEOUT_S:
+                    break
+                time.sleep(0.5)
+            process = launched(installed.postgres, folder, user)
+        time.sleep(0.02)
+    raise EmbeddedServerError(
+        f"PostgreSQL does not serve {folder.data} ({why or 'no answer'}); see {folder.log}, or set DATABASE_URL"
+    )
+
+
+def _prepared(folder: Folder, user: ServerUser, *, password: str, lock: int) -> Programs:
+    """Do what goes before the server's process."""
+    hand_over(folder, user)
+    installed = programs(folder, user)
+    if folder.has_data:
+        check_version(folder, installed)
+    else:
+        make_data_directory(folder, user, installed, password=password, lock=lock)
+    remove_stale_locks(folder, user)
+    # Root's own files, which the server's user can read and not change; no secrets are in them.
+    mode = 0o644 if user.switched else 0o600
+    settings = postgresql_conf(socket_directory=folder.socket_directory(user), hba_file=folder.authentication)
+    folder.write(folder.configuration, settings, mode=mode)
+    folder.write(folder.authentication, HOST_BASED_AUTHENTICATION, mode=mode)
+    return installed

@@ -1,0 +1,158 @@
+"""Connections: one engine per database, one organisation per transaction, driver errors put into our words."""
+
+from __future__ import annotations
+
+import atexit
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+import psycopg
+from psycopg import sql
+from sqlalchemy import URL, Connection, Engine, create_engine
+from sqlalchemy.exc import DBAPIError, SQLAlchemyError
+from sqlalchemy.exc import TimeoutError as PoolTimeout
+
+from memory_core.errors import (
+    BadVector,
+    DatabaseBusy,
+    DatabaseError,
+    DatabaseReadOnly,
+    DatabaseUnavailable,
+    MemoryCoreError,
+    NotMigrated,
+    Refusal,
+    Refused,
+    UnsafeRole,
+)
+
+CONNECT_TIMEOUT_S = 5
+
+_engines: dict[URL, Engine] = {}
+_engines_lock = threading.Lock()
+
+
+def engine_for(url: URL) -> Engine:
+    """Return this process's engine for a database; nothing connects yet."""
+    with _engines_lock:
+        engine = _engines.get(url)
+        if engine is None:
+            engine = _engines[url] = new_engine(url)
+        return engine
+
+
+def new_engine(url: URL) -> Engine:
+    """Build an engine of its own for a database."""
+    return create_engine(
+        url,
+        pool_pre_ping=False,  # a lost connection is one clear error, and the pool is emptied by it
+        pool_size=5,
+        max_overflow=20,
+        pool_timeout=30,
+        hide_parameters=True,  # an error's text must not carry a memory's
+        connect_args={"connect_timeout": CONNECT_TIMEOUT_S, "application_name": "memory-workbench"},
+    )
+
+
+@atexit.register
+def close_engines() -> None:
+    """Close every connection of this process's engines; a later use connects anew."""
+    with _engines_lock:
+        engines = list(_engines.values())
+        _engines.clear()
+    for engine in engines:
+        engine.dispose()
+
+
+@contextmanager
+def organisation_transaction(engine: Engine, org_id: str) -> Iterator[Connection]:
+    """Open one transaction that sees one organisation's rows only; commits at the end, rolls back on any error.
+
+    Raises a `DatabaseError`, or `Refused` where a named constraint said no.
+    """
+    with translated_errors():
+        try:
+            connection = _entered(engine, org_id)
+        except DBAPIError as error:
+            if not error.connection_invalidated:
+                raise
+            # A pooled connection that a restart of the server left behind; nothing was done on it, so once more.
+            connection = _entered(engine, org_id)
+        with connection:
+            yield connection
+            connection.commit()
+
+
+def _entered(engine: Engine, org_id: str) -> Connection:
+    connection = engine.connect()
+    try:
+        enter_organisation(connection, org_id)
+    except BaseException:
+        connection.close()
+        raise
+    return connection
+
+
+def enter_organisation(connection: Connection, org_id: str) -> None:
+    """Make this transaction see one organisation's rows only.
+
+    SET LOCAL with a quoted literal, and not set_config(), since only that reaches the workers of a distributed table.
+    """
+    statement = sql.SQL("SET LOCAL memory.org_id = {}").format(sql.Literal(org_id))
+    connection.exec_driver_sql(statement.as_string(None))
+
+
+@contextmanager
+def transaction(engine: Engine) -> Iterator[Connection]:
+    """Open one transaction over no organisation in particular, with errors in our words."""
+    with translated_errors(), engine.begin() as connection:
+        yield connection
+
+
+@contextmanager
+def translated_errors() -> Iterator[None]:
+    """Turn what the driver raises into this package's errors, without any row in their text."""
+    try:
+        yield
+    except MemoryCoreError:
+        raise
+    except (SQLAlchemyError, psycopg.Error) as error:
+        raise translated(error) from error
+
+
+def translated(error: SQLAlchemyError | psycopg.Error) -> MemoryCoreError:
+    """Return this package's error for a driver's.
+
+    The database's DETAIL prints whole rows, so only its primary message and the names of what it is about are used.
+    """
+    if isinstance(error, PoolTimeout):
+        return DatabaseBusy("no database connection came free within 30 s; try again")
+    cause = error.orig if isinstance(error, DBAPIError) else error
+    if not isinstance(cause, psycopg.Error):
+        return DatabaseError(f"the database call failed ({type(error).__name__})")
+    state = cause.sqlstate or ""
+    what = cause.diag.message_primary or ""
+    if state in ("23514", "23502", "23505", "23503") and cause.diag.constraint_name:
+        rule = cause.diag.constraint_name
+        return Refused(
+            Refusal(rule=rule, field=cause.diag.table_name or "row", reason="was refused by the database's own rule")
+        )
+    if state == "25006":
+        return DatabaseReadOnly("the database is read only; point DATABASE_URL at the primary")
+    if state in ("40P01", "40001", "55P03", "57014"):
+        return DatabaseBusy(f"the database gave up waiting ({what}); try again")
+    if state in ("42P01", "42703", "42883", "42704"):
+        return NotMigrated(f"the schema is not this version's ({what}); run: python -m memory_core migrate")
+    if state in ("42501", "28000", "28P01"):
+        return UnsafeRole(f"the database role may not do this ({what}); see: python -m memory_core migrate --sql")
+    if state.startswith("22") and "vector" in what:
+        return BadVector(what)
+    if isinstance(cause, psycopg.OperationalError) or state.startswith(("08", "53", "57")):
+        return DatabaseUnavailable(f"the database cannot be reached or was lost: {first_line(cause)}")
+    return DatabaseError(f"the database call failed: {what or type(cause).__name__}")
+
+
+def first_line(error: BaseException) -> str:
+    """Return an error's first line, short enough for one line on a terminal."""
+    lines = str(error).strip().splitlines() or [type(error).__name__]
+    return lines[0][:300]

@@ -1,0 +1,156 @@
+"""Queries on organisations: the list of them, their settings, what each holds in figures."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any
+
+from sqlalchemy import Connection, Row, and_, case, cast, extract, func, literal, select
+from sqlalchemy import Integer as SqlInteger
+from sqlalchemy.dialects.postgresql import insert
+
+from memory_core.db.memories import live
+from memory_core.db.tables import memory, organisation, organisation_setting
+from memory_core.rules.policy import Policy
+
+
+@dataclass(frozen=True, kw_only=True)
+class Census:
+    """What a recall must know of an organisation before it searches."""
+
+    now: datetime
+    pinned_model: str | None
+    pinned_dimensions: int | None
+    unembedded: int  # live memories without an embedding by the pinned model
+    embedded: int  # live memories with one, counted no further than asked
+
+
+def listed(connection: Connection) -> list[str]:
+    """Return every organisation's id, in order."""
+    return list(connection.scalars(select(organisation.c.org_id).order_by(organisation.c.org_id)))
+
+
+def moment(connection: Connection) -> datetime:
+    """Return when this transaction began, by the database's clock."""
+    return connection.execute(select(func.now())).scalar_one()
+
+
+def found(connection: Connection, org_id: str) -> None:
+    """Enter an organisation into the list, if it is not there."""
+    connection.execute(insert(organisation).values(org_id=org_id).on_conflict_do_nothing())
+
+
+def policy(connection: Connection, org_id: str) -> Policy:
+    """Return an organisation's own settings, or the product's where it has set nothing."""
+    row = connection.execute(
+        select(organisation_setting.c.added_person_types, organisation_setting.c.maximum_days).where(
+            organisation_setting.c.org_id == org_id
+        )
+    ).one_or_none()
+    if row is None:
+        return Policy()
+    return Policy(added_person_types=frozenset(row.added_person_types), maximum_days=row.maximum_days)
+
+
+def census(connection: Connection, org_id: str, *, now: datetime | None, count_to: int) -> Census:
+    """Count what can be recalled, in one statement; `embedded` stops counting at `count_to`."""
+    setting = organisation_setting
+    moment = select((func.now() if now is None else literal(now)).label("now")).subquery()
+    model = setting.c.embedding_model
+    within = live(org_id, now)
+
+    def counted(*conditions: Any) -> Any:
+        return select(func.count()).select_from(memory).where(within, *conditions).scalar_subquery()
+
+    # Three ranges of one index: IS DISTINCT FROM would read every entry.
+    unembedded = (
+        counted(memory.c.embedding_model.is_(None))
+        + counted(memory.c.embedding_model < model)
+        + counted(memory.c.embedding_model > model)
+    )
+    enough = select(literal(1)).where(within, memory.c.embedding_model == model).limit(count_to).correlate(setting)
+    statement = (
+        select(
+            moment.c.now,
+            model,
+            setting.c.embedding_dimensions,
+            unembedded.label("unembedded"),
+            select(func.count()).select_from(enough.subquery()).scalar_subquery().label("embedded"),
+        )
+        .select_from(moment)
+        .outerjoin(setting, setting.c.org_id == org_id)
+    )
+    row = connection.execute(statement).one()
+    return Census(
+        now=row.now,
+        pinned_model=row.embedding_model,
+        pinned_dimensions=row.embedding_dimensions,
+        unembedded=row.unembedded,
+        embedded=row.embedded,
+    )
+
+
+def pin(connection: Connection, org_id: str, *, model: str, dimensions: int, replace: bool) -> tuple[str, int]:
+    """Pin the embedding model of an organisation, and return the pair that is pinned then.
+
+    Without `replace` a pin that stands is kept.
+    """
+    new = insert(organisation_setting).values(org_id=org_id, embedding_model=model, embedding_dimensions=dimensions)
+    keep = and_(organisation_setting.c.embedding_model.is_not(None), literal(not replace))
+    statement = new.on_conflict_do_update(
+        index_elements=["org_id"],
+        set_={
+            name: case((keep, organisation_setting.c[name]), else_=new.excluded[name])
+            for name in ("embedding_model", "embedding_dimensions")
+        },
+        where=organisation_setting.c.org_id == org_id,
+    ).returning(organisation_setting.c.embedding_model, organisation_setting.c.embedding_dimensions)
+    row = connection.execute(statement).one()
+    return row.embedding_model, row.embedding_dimensions
+
+
+def figures(connection: Connection, org_id: str, *, now: datetime) -> list[Row[Any]]:
+    """Return, per kind, origin and state, how many memories there are, and when the newest was written."""
+    state = case(
+        (memory.c.forgotten_at.is_not(None), "forgotten"),
+        (memory.c.swept_at.is_not(None), "swept"),
+        (memory.c.restricted_at.is_not(None), "restricted"),
+        (memory.c.expires_at <= now, "expired"),
+        else_="live",
+    ).label("state")
+    return list(
+        connection.execute(
+            select(
+                memory.c.kind,
+                memory.c.origin,
+                state,
+                func.count().label("memories"),
+                func.max(memory.c.created_at).label("newest_at"),
+            )
+            .where(memory.c.org_id == org_id)
+            .group_by(memory.c.kind, memory.c.origin, state)
+        )
+    )
+
+
+def expiring(connection: Connection, org_id: str, *, now: datetime, days: int) -> dict[int, int]:
+    """Return how many live memories expire on each of the next days: 0 is the next 24 hours."""
+    day = cast(func.floor(extract("epoch", memory.c.expires_at - now) / 86400), SqlInteger).label("day")
+    rows = connection.execute(
+        select(day, func.count().label("memories"))
+        .where(live(org_id, now), memory.c.expires_at < now + func.make_interval(0, 0, 0, days))
+        .group_by(day)
+    )
+    return {row.day: row.memories for row in rows}
+
+
+def subject_count(connection: Connection, org_id: str) -> int:
+    """Return about how many subjects something is held with text."""
+    pairs = (
+        select(memory.c.subject_type, memory.c.subject_id)
+        .where(memory.c.org_id == org_id, memory.c.subject_id.is_not(None), memory.c.text.is_not(None))
+        .distinct()
+        .subquery()
+    )
+    return connection.execute(select(func.count()).select_from(pairs)).scalar_one()

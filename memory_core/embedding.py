@@ -1,0 +1,74 @@
+"""Which embedder serves an organisation."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from memory_core.config import Settings
+from memory_core.embedders import OLLAMA_MODEL, Embedder, Guarded, MiniLM, Ollama, minilm, on_ollama, within
+from memory_core.errors import EmbedderTimeout
+
+NONE_CONFIGURED = "no embedder is configured"
+ANOTHER_MODEL = "the organisation's embeddings are by another model than the configured one"
+PROBE_LIMIT_S = 2.0
+
+
+@dataclass(frozen=True, kw_only=True)
+class Unserved:
+    """No embedder serves the organisation, for this reason."""
+
+    reason: str
+
+
+@dataclass(frozen=True, kw_only=True)
+class Choice:
+    """Who embeds: `serve` is given the pinned model's name, or None before the first embedding, where it may look around."""
+
+    is_none: bool  # no embedder is configured at all
+    serve: Callable[[str | None], Guarded | Unserved]
+
+
+def configured(settings: Settings) -> Choice:
+    """Return the choice that MEMORY_EMBEDDER makes."""
+    setting = settings.memory_embedder
+    if setting == "none":
+        return given(None)
+
+    def serve(pinned: str | None) -> Guarded | Unserved:
+        if setting != "auto":
+            return by_name(setting, settings) if pinned in (None, setting) else Unserved(reason=ANOTHER_MODEL)
+        if pinned is not None:
+            return by_name(pinned, settings)
+        if _answers(Ollama(OLLAMA_MODEL, settings.ollama_host)):
+            return on_ollama(OLLAMA_MODEL, settings.ollama_host)
+        return minilm() if MiniLM.is_installed() else Unserved(reason=NONE_CONFIGURED)
+
+    return Choice(is_none=False, serve=serve)
+
+
+def given(embedder: Embedder | Guarded | None) -> Choice:
+    """Return the choice of a caller who brings an embedder, or none."""
+    if embedder is None:
+        return Choice(is_none=True, serve=lambda pinned: Unserved(reason=NONE_CONFIGURED))
+    guarded = embedder if isinstance(embedder, Guarded) else Guarded(embedder)
+    return Choice(
+        is_none=False,
+        serve=lambda pinned: guarded if pinned in (None, guarded.name) else Unserved(reason=ANOTHER_MODEL),
+    )
+
+
+def by_name(name: str, settings: Settings) -> Guarded | Unserved:
+    """Return the embedder of a name as the database pins it: `minilm` or `ollama:<model>`."""
+    if name == "minilm":
+        return minilm() if MiniLM.is_installed() else Unserved(reason="MiniLM is not installed")
+    if name.startswith("ollama:") and len(name) > len("ollama:"):
+        return on_ollama(name.removeprefix("ollama:"), settings.ollama_host)
+    return Unserved(reason=ANOTHER_MODEL)
+
+
+def _answers(server: Ollama) -> bool:
+    try:
+        return within(PROBE_LIMIT_S, server.has_model)
+    except EmbedderTimeout:
+        return False

@@ -1,0 +1,147 @@
+"""Every error this package raises, as one tree.
+
+MemoryCoreError
+├── Refused                    a rule said no; nothing was stored
+│   ├── LineRefused            … to a line of a file
+│   └── OnHold                 a legal hold keeps the subject's memories
+├── SettingsError              an environment variable cannot be used as it is
+├── DatabaseError              the database cannot serve
+│   ├── DatabaseUnavailable    down, or the connection was lost             (retryable)
+│   ├── DatabaseBusy           deadlock, lock timeout or serialisation      (retryable)
+│   ├── DatabaseReadOnly       a standby, or switched to read only
+│   ├── NotMigrated            its schema is at another revision
+│   ├── NoVectorExtension      pgvector is missing or too old
+│   └── UnsafeRole             the role could bypass row level security
+├── EmbeddedServerError        the embedded PostgreSQL cannot be started
+└── EmbedderError              no vector could be made
+    ├── EmbedderUnavailable    unreachable, or failing on its side          (retryable)
+    ├── EmbedderTimeout        no answer within the time limit              (retryable)
+    └── BadVector              a vector of the wrong length, or not finite
+
+`retryable` says whether trying the same call again can help.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+
+class MemoryCoreError(Exception):
+    """Something this package could not do."""
+
+    retryable = False
+
+
+@dataclass(frozen=True, kw_only=True)
+class Refusal:
+    """A rule's no: the rule's name, the field it is about, and one line that says what to do."""
+
+    rule: str
+    field: str
+    reason: str
+
+    def __str__(self) -> str:
+        return f"{self.field}: {self.reason} (rule {self.rule})"
+
+
+class Refused(MemoryCoreError):
+    """A rule said no; nothing was stored.
+
+    `position` is the place in a bulk call (from 0), or None for a single act.
+    """
+
+    def __init__(self, refusal: Refusal, *, position: int | None = None) -> None:
+        self.refusal = refusal
+        self.rule = refusal.rule
+        self.field = refusal.field
+        self.reason = refusal.reason
+        self.position = position
+        where = "" if position is None else f"item {position + 1}: "
+        super().__init__(f"{where}{refusal}")
+
+
+class LineRefused(Refused):
+    """A rule said no to a line of a file; `line` counts from 1, `others` says how many more lines are bad."""
+
+    def __init__(self, refusal: Refusal, *, line: int, others: int = 0) -> None:
+        super().__init__(refusal)
+        self.line = line
+        self.others = others
+
+    def __str__(self) -> str:
+        more = f"; {self.others} more bad line{'s' if self.others > 1 else ''}" if self.others else ""
+        return f"line {self.line}: {self.refusal}{more}; nothing was stored"
+
+
+class OnHold(Refused):
+    """A legal hold keeps the subject's memories; `holds` names each one."""
+
+    def __init__(self, holds: tuple[str, ...]) -> None:
+        self.holds = holds
+        super().__init__(
+            Refusal(
+                rule="nothing_on_hold_is_forgotten",
+                field="subject",
+                reason=f"on hold by {', '.join(holds)}: nothing was forgotten. Lift the hold first.",
+            )
+        )
+
+
+class SettingsError(MemoryCoreError):
+    """An environment variable cannot be used as it is."""
+
+
+class DatabaseError(MemoryCoreError):
+    """The database cannot serve."""
+
+
+class DatabaseUnavailable(DatabaseError):
+    """The database is down, or the connection to it was lost."""
+
+    retryable = True
+
+
+class DatabaseBusy(DatabaseError):
+    """The database gave up on a lock, a deadlock or a serialisation conflict."""
+
+    retryable = True
+
+
+class DatabaseReadOnly(DatabaseError):
+    """The database takes no writes, and every recall must record what it disclosed."""
+
+
+class NotMigrated(DatabaseError):
+    """The database's schema is at another revision than this code."""
+
+
+class NoVectorExtension(DatabaseError):
+    """pgvector is missing or older than 0.8.4."""
+
+
+class UnsafeRole(DatabaseError):
+    """The database role could bypass row level security."""
+
+
+class EmbeddedServerError(MemoryCoreError):
+    """The embedded PostgreSQL cannot be started."""
+
+
+class EmbedderError(MemoryCoreError):
+    """No vector could be made."""
+
+
+class EmbedderUnavailable(EmbedderError):
+    """The embedder is unreachable, or failed on its side."""
+
+    retryable = True
+
+
+class EmbedderTimeout(EmbedderError):
+    """The embedder did not answer within its time limit."""
+
+    retryable = True
+
+
+class BadVector(EmbedderError):
+    """The embedder answered with a vector of the wrong length, or one that is not finite."""

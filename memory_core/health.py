@@ -1,0 +1,88 @@
+"""Whether the parts are up, each with the command that mends it if not."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from memory_core.config import Settings
+from memory_core.db import database
+from memory_core.db.schema import newest_revision
+from memory_core.embedding import Unserved, configured
+from memory_core.errors import (
+    DatabaseReadOnly,
+    DatabaseUnavailable,
+    EmbedderError,
+    MemoryCoreError,
+    NotMigrated,
+    NoVectorExtension,
+    UnsafeRole,
+)
+from memory_core.store import MemoryStore
+
+
+@dataclass(frozen=True, kw_only=True)
+class Check:
+    """One part: whether it is all right, what was found, and what to type if it is not."""
+
+    part: str
+    ok: bool
+    found: str
+    mend: str | None = None
+
+
+def checks(settings: Settings, org_id: str) -> list[Check]:
+    """Check the database, its migration and the embedder of an organisation; never raises a `MemoryCoreError`."""
+    try:
+        engine = database.usable_engine(settings)
+        store = MemoryStore.open(org_id, settings=settings)
+        pinned = store.overview().embedding_model
+    except MemoryCoreError as error:
+        return _unusable(error)
+    address = engine.url.host or "embedded" if settings.database_url is not None else "embedded PostgreSQL"
+    return [
+        Check(part="Database", ok=True, found=f"{address}, as role {engine.url.username}"),
+        Check(part="Migration", ok=True, found=f"at revision {newest_revision()}"),
+        _embedder(settings, pinned),
+    ]
+
+
+def _unusable(error: MemoryCoreError) -> list[Check]:
+    if isinstance(error, NotMigrated):
+        return [
+            Check(part="Database", ok=True, found="reachable"),
+            Check(part="Migration", ok=False, found=str(error), mend="python -m memory_core migrate"),
+        ]
+    mends: dict[type[MemoryCoreError], str] = {
+        DatabaseUnavailable: "check DATABASE_URL, and that the server runs",
+        DatabaseReadOnly: "point DATABASE_URL at the primary",
+        NoVectorExtension: "as a superuser: CREATE EXTENSION vector;",
+        UnsafeRole: "python -m memory_core migrate --sql",
+    }
+    return [Check(part="Database", ok=False, found=str(error), mend=mends.get(type(error)))]
+
+
+def _embedder(settings: Settings, pinned: str | None) -> Check:
+    choice = configured(settings)
+    if choice.is_none:
+        return Check(
+            part="Embedder",
+            ok=False,
+            found="none is configured, so recall is newest first",
+            mend="MEMORY_EMBEDDER=auto, then: python -m memory_core embed",
+        )
+    if pinned is None:
+        return Check(part="Embedder", ok=True, found="chosen with the organisation's first embedding")
+    served = choice.serve(pinned)
+    if isinstance(served, Unserved):
+        return Check(
+            part="Embedder",
+            ok=False,
+            found=f"{served.reason}: {pinned} is pinned, MEMORY_EMBEDDER is {settings.memory_embedder}",
+            mend=f"MEMORY_EMBEDDER={pinned}, or: python -m memory_core embed --model {settings.memory_embedder}",
+        )
+    try:
+        served.embed_query("ready?")
+    except EmbedderError as error:
+        mend = f"ollama pull {pinned.removeprefix('ollama:')}" if pinned.startswith("ollama:") else "make install"
+        return Check(part="Embedder", ok=False, found=f"{pinned}: {error}", mend=mend)
+    return Check(part="Embedder", ok=True, found=f"{pinned} answers")

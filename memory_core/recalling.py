@@ -1,0 +1,226 @@
+"""Choosing the memories a model is shown, and recording that it was shown them."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+
+from sqlalchemy import Connection, Engine
+
+from memory_core.db import organisations, recalls, searches
+from memory_core.db.engine import organisation_transaction
+from memory_core.db.organisations import Census
+from memory_core.embedders import Vector
+from memory_core.embedding import NONE_CONFIGURED, Choice, Unserved
+from memory_core.errors import BadVector, EmbedderError, EmbedderTimeout
+from memory_core.identity import new_id
+from memory_core.model import Memory, Ranking, Recall, RecalledMemory, RecallMode, Search, Timings
+from memory_core.prompt.block import memory_block
+from memory_core.prompt.fence import DrawBoundary
+from memory_core.rules.recalling import Request
+
+ASKED_FOR = "asked for"
+NOTHING_EMBEDDED = "no live memory has an embedding by this model"
+UNREACHABLE = "the embedder is unreachable"
+TOO_SLOW = "the embedder was too slow"
+UNUSABLE = "the embedder answered with an unusable vector"
+QUANTISE_ABOVE = 20_000  # embedded memories; see docs/decisions/0004
+
+
+@dataclass(frozen=True, kw_only=True)
+class _Question:
+    """A query as a vector by the pinned model, or why there is none."""
+
+    pinned: tuple[str, int] | None
+    vector: Vector | None
+    reason: str | None
+    embed_ms: float
+
+
+@dataclass(frozen=True, kw_only=True)
+class _Chosen:
+    mode: RecallMode
+    reason: str | None
+    ranking: Ranking
+    search: Search
+    memories: Sequence[tuple[Memory, float | None, bool]]  # with its score, and whether it fills up
+
+
+class Recaller:
+    """One organisation's recalls."""
+
+    def __init__(
+        self,
+        engine: Engine,
+        org_id: str,
+        *,
+        choose: Choice,
+        clock: Callable[[], datetime] | None,
+        draw_boundary: DrawBoundary,
+    ) -> None:
+        self._engine = engine
+        self._org_id = org_id
+        self._choose = choose
+        self._clock = clock
+        self._draw_boundary = draw_boundary
+        self._pinned: tuple[str, int] | None = None  # as last seen; each recall's own transaction has the last word
+
+    def recall(self, request: Request) -> Recall:
+        """Choose, show and record, in one transaction; the query is embedded before it opens."""
+        while True:
+            question = self._question(request)
+            with organisation_transaction(self._engine, self._org_id) as connection:
+                began = time.perf_counter()
+                census = organisations.census(
+                    connection,
+                    self._org_id,
+                    now=self._clock() if self._clock else None,
+                    count_to=QUANTISE_ABOVE + 1 if question.vector is not None else 0,
+                )
+                seen = _pin(census)
+                if seen == question.pinned or request.ranking is Ranking.RECENCY:
+                    chosen = self._choice(connection, request, question, census)
+                    return self._recorded(connection, request, question, census, chosen, began)
+            # The model was pinned or changed since this store last looked: vectors of two models never meet.
+            self._pinned = seen
+
+    def _question(self, request: Request) -> _Question:
+        began = time.perf_counter()
+        vector, reason = None, None
+        if request.ranking is Ranking.RECENCY:
+            reason = ASKED_FOR
+        elif self._choose.is_none:
+            reason = NONE_CONFIGURED
+        elif self._pinned is None:
+            reason = NOTHING_EMBEDDED  # nothing to compare with, and so nobody is asked
+        else:
+            vector, reason = self._embedded(request.query, *self._pinned)
+        return _Question(pinned=self._pinned, vector=vector, reason=reason, embed_ms=_ms_since(began))
+
+    def _embedded(self, query: str, model: str, dimensions: int) -> tuple[Vector | None, str | None]:
+        chosen = self._choose.serve(model)
+        if isinstance(chosen, Unserved):
+            return None, chosen.reason
+        try:
+            return chosen.embed_query(query, dimensions=dimensions), None
+        except EmbedderTimeout:
+            return None, TOO_SLOW
+        except BadVector:
+            return None, UNUSABLE
+        except EmbedderError:
+            return None, UNREACHABLE
+
+    def _choice(self, connection: Connection, request: Request, question: _Question, census: Census) -> _Chosen:
+        reason = question.reason
+        if question.vector is not None and question.pinned is not None:
+            quantised = census.embedded > QUANTISE_ABOVE
+            near = searches.nearest(
+                connection,
+                self._org_id,
+                question.vector,
+                model=question.pinned[0],
+                now=census.now,
+                limit=request.limit,
+                kinds=request.kinds,
+                subject=request.subject,
+                quantised=quantised,
+            )
+            if near:
+                filling = self._newest(
+                    connection, request, census, limit=request.limit - len(near), without_model=question.pinned[0]
+                )
+                return _Chosen(
+                    mode=RecallMode.SEMANTIC,
+                    reason=None,
+                    ranking=Ranking.DENSE,
+                    search=Search.QUANTISED if quantised else Search.EXACT,
+                    memories=[
+                        *((memory, score, False) for memory, score in near),
+                        *((one, None, True) for one in filling),
+                    ],
+                )
+            reason = NOTHING_EMBEDDED
+        return _Chosen(
+            mode=RecallMode.RECENCY,
+            reason=reason,
+            ranking=Ranking.RECENCY,
+            search=Search.NEWEST,
+            memories=[(one, None, False) for one in self._newest(connection, request, census, limit=request.limit)],
+        )
+
+    def _newest(
+        self, connection: Connection, request: Request, census: Census, *, limit: int, without_model: str | None = None
+    ) -> list[Memory]:
+        if limit == 0:
+            return []
+        return searches.newest(
+            connection,
+            self._org_id,
+            now=census.now,
+            limit=limit,
+            kinds=request.kinds,
+            subject=request.subject,
+            without_model=without_model,
+        )
+
+    def _recorded(
+        self,
+        connection: Connection,
+        request: Request,
+        question: _Question,
+        census: Census,
+        chosen: _Chosen,
+        began: float,
+    ) -> Recall:
+        rendered = memory_block(
+            [memory for memory, _, _ in chosen.memories],
+            mode=chosen.mode,
+            reason=chosen.reason,
+            token_budget=request.token_budget,
+            draw_boundary=self._draw_boundary,
+        )
+        recall_id = new_id()
+        recalls.record(
+            connection,
+            self._org_id,
+            recall_id,
+            [chosen.memories[place][0].memory_id for place in rendered.shown],
+            run_id=request.run_id,
+            purpose=request.purpose.value,
+            at=census.now,
+            mode=chosen.mode.value,
+            reason=chosen.reason,
+            ranking=chosen.ranking.value,
+            boundary=rendered.block.boundary if rendered.block else None,
+            token_budget=request.token_budget,
+            omitted=rendered.block.omitted if rendered.block else len(chosen.memories),
+        )
+        return Recall(
+            recall_id=recall_id,
+            run_id=request.run_id,
+            at=census.now,
+            purpose=request.purpose,
+            mode=chosen.mode,
+            reason=chosen.reason,
+            ranking=chosen.ranking,
+            search=chosen.search,
+            unembedded=census.unembedded,
+            memories=tuple(
+                RecalledMemory(memory=memory, score=score, filled_up=filled_up, shown=place in rendered.shown)
+                for place, (memory, score, filled_up) in enumerate(chosen.memories)
+            ),
+            block=rendered.block,
+            timings=Timings(embed_ms=question.embed_ms, search_ms=_ms_since(began)),
+        )
+
+
+def _pin(census: Census) -> tuple[str, int] | None:
+    if census.pinned_model is None or census.pinned_dimensions is None:
+        return None
+    return census.pinned_model, census.pinned_dimensions
+
+
+def _ms_since(began: float) -> float:
+    return (time.perf_counter() - began) * 1000

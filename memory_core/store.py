@@ -1,0 +1,363 @@
+"""The store: remember, recall, held, forget; every public method is one transaction of one organisation."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import replace
+from datetime import datetime
+from types import TracebackType
+from typing import Any, Self
+from uuid import UUID
+
+from sqlalchemy import URL, Connection, Engine
+
+from memory_core.backlog import Embedded, Progress, embed_backlog, repin
+from memory_core.config import Settings
+from memory_core.config import settings as read_settings
+from memory_core.db import database, erasures, memories, organisations, recalls, subjects
+from memory_core.db.engine import organisation_transaction, transaction
+from memory_core.embedders import Embedder
+from memory_core.embedding import Choice, Unserved, by_name, configured, given
+from memory_core.errors import EmbedderError, OnHold, Refusal, Refused
+from memory_core.identifiers import identifier_refusal
+from memory_core.identity import new_id
+from memory_core.model import (
+    Block,
+    Erasure,
+    FoundSubject,
+    Held,
+    Kind,
+    Memory,
+    Origin,
+    Overview,
+    Purpose,
+    Ranking,
+    Recall,
+    RecallMode,
+    State,
+    Subject,
+)
+from memory_core.prompt.block import rebuilt_block
+from memory_core.prompt.fence import DrawBoundary, random_boundary
+from memory_core.recalling import Recaller
+from memory_core.rules import naming
+from memory_core.rules.admission import Draft
+from memory_core.rules.erasure import erasure_refusal
+from memory_core.rules.recalling import recall_request
+from memory_core.writing import write
+
+WRITE_EMBEDDING_LIMIT_S = 2.0  # a single write waits no longer for its vector; the backlog makes it later
+
+
+class FromSettings:
+    """The default of `MemoryStore.open(embedder=…)`: what MEMORY_EMBEDDER says."""
+
+
+class MemoryStore:
+    """One organisation's memories. Thread-safe; open one with `MemoryStore.open`."""
+
+    def __init__(
+        self,
+        org_id: str,
+        engine: Engine,
+        *,
+        choose: Choice,
+        settings: Settings,
+        clock: Callable[[], datetime] | None = None,
+        draw_boundary: DrawBoundary = random_boundary,
+    ) -> None:
+        refused = identifier_refusal(org_id, field="org_id")
+        if refused:
+            raise Refused(refused)
+        self.org_id = org_id
+        self._engine = engine
+        self._choose = choose
+        self._settings = settings
+        self._clock = clock
+        self._recaller = Recaller(engine, org_id, choose=choose, clock=clock, draw_boundary=draw_boundary)
+
+    @classmethod
+    def open(
+        cls,
+        org_id: str,
+        *,
+        database_url: str | URL | None = None,
+        embedder: Embedder | type[FromSettings] | None = FromSettings,
+        clock: Callable[[], datetime] | None = None,
+        settings: Settings | None = None,
+        draw_boundary: DrawBoundary = random_boundary,
+    ) -> MemoryStore:
+        """Open an organisation's store on the embedded database, DATABASE_URL or `database_url`.
+
+        `embedder=None` means none. `clock` returns an aware datetime; without one the database's clock decides.
+        Raises `Refused` for an organisation that is no identifier, else a `DatabaseError` or `SettingsError` with what to do.
+        """
+        refused = identifier_refusal(org_id, field="org_id")
+        if refused:
+            raise Refused(refused)
+        settings = settings or read_settings()
+        engine = database.usable_engine(settings, database_url=database_url)
+        choose = configured(settings) if isinstance(embedder, type) else given(embedder)
+        return cls(org_id, engine, choose=choose, settings=settings, clock=clock, draw_boundary=draw_boundary)
+
+    @staticmethod
+    def organisations(*, settings: Settings | None = None) -> list[str]:
+        """Return the ids of every organisation in the database."""
+        with transaction(database.usable_engine(settings or read_settings())) as connection:
+            return organisations.listed(connection)
+
+    def close(self) -> None:
+        """Let go of the store; the process's connections stay for the next one."""
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+    # Writing
+
+    def remember(
+        self,
+        text: str,
+        *,
+        kind: Kind | str,
+        origin: Origin | str,
+        author: str,
+        run_id: str,
+        subject: Subject | None = None,
+        source: str | None = None,
+        created_at: datetime | None = None,
+        expires_at: datetime | None = None,
+    ) -> Memory:
+        """Store one memory and return it; an exact repeat refreshes the memory it repeats.
+
+        Raises `Refused` naming the rule and the field. Without an embedder it is stored all the same, and embedded later.
+        """
+        draft = Draft(
+            text=text,
+            kind=kind,
+            origin=origin,
+            author=author,
+            run_id=run_id,
+            subject=subject,
+            source=source,
+            created_at=created_at,
+            expires_at=expires_at,
+        )
+        (stored,) = self._embedded(self._write([draft], bulk=False), limit_s=WRITE_EMBEDDING_LIMIT_S)
+        return stored
+
+    def remember_many(
+        self, items: Iterable[Draft | Mapping[str, Any]], *, progress: Progress | None = None
+    ) -> list[Memory]:
+        """Store many memories, all or none, and return one per item in order.
+
+        Each item is a `Draft` or a mapping of `remember`'s arguments, text included. Raises `Refused` with the `position`
+        of the first item that may not be stored. `progress` is told of the embedding: done, of how many.
+        """
+        drafts = [_draft(item, position) for position, item in enumerate(items)]
+        return self._embedded(self._write(drafts, bulk=True), limit_s=None, progress=progress)
+
+    def embed(self, *, model: str | None = None, progress: Progress | None = None) -> Embedded:
+        """Embed every live memory that has no vector by the organisation's model.
+
+        With `model` (`minilm` or `ollama:<model>`) change to that model first. Raises an `EmbedderError`.
+        """
+        choose = self._choose
+        if model is not None:
+            embedder = by_name(model, self._settings)
+            if isinstance(embedder, Unserved):
+                reason = f"{model[:128]!r} is no embedder; use minilm or ollama:<model>"
+                raise Refused(Refusal(rule="model_is_known", field="model", reason=reason))
+            repin(self._engine, self.org_id, embedder)
+            choose = given(embedder)
+        return embed_backlog(self._engine, self.org_id, choose, clock=self._clock, progress=progress)
+
+    def _write(self, drafts: list[Draft], *, bulk: bool) -> list[Memory]:
+        def refused(position: int, refusal: Refusal) -> None:
+            raise Refused(refusal, position=position if bulk else None)
+
+        with organisation_transaction(self._engine, self.org_id) as connection:
+            return write(connection, self.org_id, drafts, clock=self._clock, refused=refused).memories
+
+    def _embedded(
+        self, stored: list[Memory], *, limit_s: float | None, progress: Progress | None = None
+    ) -> list[Memory]:
+        waiting = {memory.memory_id for memory in stored if memory.embedding_model is None}
+        if not waiting or self._choose.is_none:
+            return stored
+        try:
+            embedded = embed_backlog(
+                self._engine,
+                self.org_id,
+                self._choose,
+                clock=self._clock,
+                among=sorted(waiting),
+                limit_s=limit_s,
+                progress=progress,
+            )
+        except EmbedderError:
+            return (
+                stored  # nothing is lost: `embed` makes the vectors later, and every recall says how many are missing
+            )
+        if embedded.count < len(waiting):  # some were erased meanwhile
+            return stored
+        return [
+            replace(memory, embedding_model=embedded.model) if memory.memory_id in waiting else memory
+            for memory in stored
+        ]
+
+    # Reading
+
+    def recall(
+        self,
+        query: str,
+        *,
+        run_id: str,
+        limit: int = 5,
+        token_budget: int | None = None,
+        kinds: Iterable[Kind | str] | None = None,
+        subject: Subject | None = None,
+        ranking: Ranking | str | None = None,
+        purpose: Purpose | str = Purpose.RUN,
+    ) -> Recall:
+        """Fetch the few memories worth showing now, as the block a model sees, and record what was shown.
+
+        `limit` is 1 to 50; `token_budget` bounds the whole block in estimated tokens. Never waits more than two seconds
+        for an embedder: then it is recency, and says so. Raises `Refused` or a `DatabaseError`.
+        """
+        request = recall_request(
+            query,
+            run_id=run_id,
+            limit=limit,
+            token_budget=token_budget,
+            kinds=kinds,
+            subject=subject,
+            ranking=ranking,
+            purpose=purpose,
+        )
+        if isinstance(request, Refusal):
+            raise Refused(request)
+        return self._recaller.recall(request)
+
+    def shown(self, recall_id: UUID) -> Block | None:
+        """Return the block that a recall showed, rebuilt from its disclosures; None where it showed none.
+
+        The text is exactly what was shown while its memories have their text; what was erased since stands as that.
+        """
+        with organisation_transaction(self._engine, self.org_id) as connection:
+            facts, in_places = recalls.shown(connection, self.org_id, recall_id, now=self._now(connection))
+        if facts is None:
+            raise Refused(Refusal(rule="recall_exists", field="recall_id", reason="is no recall of this organisation"))
+        if facts.boundary is None:
+            return None
+        return rebuilt_block(
+            in_places,
+            boundary=facts.boundary,
+            mode=RecallMode(facts.mode),
+            reason=facts.reason,
+            omitted=facts.omitted,
+        )
+
+    def held(self, subject: Subject) -> Held:
+        """Return everything held about a subject, with no page limit, and everybody it was shown to."""
+        with organisation_transaction(self._engine, self.org_id) as connection:
+            at, known, found = memories.held(
+                connection, self.org_id, _subject(subject), now=self._clock() if self._clock else None
+            )
+        return Held(subject=known, at=at, memories=tuple(found))
+
+    def find_subjects(self, typed: str, *, limit: int = 50) -> list[FoundSubject]:
+        """Return the subjects that answer what was typed, an exact id first; also those of whom only tombstones are left."""
+        wanted = typed.strip()[:200]
+        if not wanted or "\x00" in wanted:
+            return []
+        with organisation_transaction(self._engine, self.org_id) as connection:
+            known = subjects.named(connection, self.org_id)
+            names = {subject: subject for subject in known}
+            unnamed = [one for one in subjects.with_id(connection, self.org_id, wanted) if one not in names]
+            best = naming.matches(wanted, [*known, *unnamed])[:limit]
+            rows = subjects.tallies(connection, self.org_id, [match.subject for match in best])
+        tallies = {(row.subject_type, row.subject_id): row for row in rows}
+        return [
+            FoundSubject(
+                subject=match.subject,
+                match=match.by,
+                with_text=row.with_text,
+                tombstones=row.tombstones,
+                last_written_at=row.last_written_at,
+            )
+            for match in best
+            if (row := tallies.get((match.subject.type, match.subject.id)))
+        ]
+
+    def overview(self) -> Overview:
+        """Return in figures what the organisation holds now."""
+        with organisation_transaction(self._engine, self.org_id) as connection:
+            now = self._now(connection)
+            census = organisations.census(connection, self.org_id, now=now, count_to=0)
+            rows = organisations.figures(connection, self.org_id, now=now)
+            by_day = organisations.expiring(connection, self.org_id, now=now, days=30)
+            subject_count = organisations.subject_count(connection, self.org_id)
+        return Overview(
+            org_id=self.org_id,
+            at=now,
+            counts={(Kind(row.kind), Origin(row.origin), State(row.state)): row.memories for row in rows},
+            expiring_by_day=by_day,
+            unembedded=census.unembedded,
+            subjects=subject_count,
+            embedding_model=census.pinned_model,
+            newest_at=max((row.newest_at for row in rows), default=None),
+        )
+
+    # Erasing
+
+    def forget(self, subject: Subject, *, by: str, reason: str) -> Erasure:
+        """Erase what is held about a subject, leaving tombstones; nothing held is 0 and no error.
+
+        Raises `OnHold` naming each hold if any of its memories is on hold: then all are left.
+        """
+        about = _subject(subject)
+        refused = erasure_refusal(by=by, reason=reason)
+        if refused:
+            raise Refused(refused)
+        erasure_id = new_id()
+        with organisation_transaction(self._engine, self.org_id) as connection:
+            organisations.found(connection, self.org_id)
+            erasures.await_writes(connection, self.org_id, about)
+            at, gone, holds = memories.forget(
+                connection,
+                self.org_id,
+                about,
+                erasure_id=erasure_id,
+                by=by,
+                reason=reason,
+                now=self._clock() if self._clock else None,
+            )
+        if holds:
+            raise OnHold(tuple(holds))
+        return Erasure(erasure_id=erasure_id, subject=about, by=by, reason=reason, at=at, memory_ids=tuple(gone))
+
+    def _now(self, connection: Connection) -> datetime:
+        return self._clock() if self._clock else organisations.moment(connection)
+
+
+def _draft(item: object, position: int) -> Draft:
+    if isinstance(item, Draft):
+        return item
+    if not isinstance(item, Mapping):
+        reason = f"must be a mapping of a memory's fields, not a {type(item).__name__}"
+        raise Refused(Refusal(rule="item_is_a_mapping", field="item", reason=reason), position=position)
+    try:
+        return Draft.from_mapping(item)
+    except Refused as refused:
+        raise Refused(refused.refusal, position=position) from None
+
+
+def _subject(subject: object) -> Subject:
+    if not isinstance(subject, Subject):
+        raise Refused(Refusal(rule="subject_is_a_subject", field="subject", reason="must be a Subject(type, id)"))
+    return Subject(subject.type, subject.id)  # by which it is held; what a caller knows it as stays with the caller

@@ -1,0 +1,134 @@
+"""What every page shares: the role gate, the store for this visitor, a few widgets that interpret nothing."""
+
+from __future__ import annotations
+
+import ipaddress
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+
+import streamlit as st
+
+from memory_core import MemoryCoreError, MemoryStore
+from memory_core.config import Settings, settings
+
+ROLES = frozenset({"dpo", "engineer"})
+FIGURE_WIDTH = 151  # pixels: five beside each other on a small desktop, two on a telephone
+
+
+@dataclass(frozen=True, kw_only=True)
+class Visitor:
+    """Who looks, in which organisation."""
+
+    author: str  # as what they do is recorded
+    roles: frozenset[str]
+    org_id: str
+    settings: Settings
+
+    def store(self) -> MemoryStore:
+        """Open the visitor's organisation; costs nothing after the first time."""
+        return MemoryStore.open(self.org_id, settings=self.settings)
+
+
+def gate(role: str, *, title: str) -> Visitor:
+    """Let the visitor in, or show why not and end the page. The first line of every page."""
+    st.set_page_config(
+        page_title=f"{title} · Memory Workbench", page_icon="🗂️", layout="wide"
+    )  # a Material icon would be fetched from elsewhere
+    st.html(
+        "<style>.stMainBlockContainer {padding-top: 4.5rem}</style>"
+    )  # the default leaves a fifth of the page empty
+    refusal = refused_because(
+        address=st.get_option("server.address"), visitor_address=st.context.ip_address, has_sign_in="auth" in _secrets()
+    )
+    with explained():
+        chosen = settings()
+        if chosen.app_env == "production":
+            refusal = "APP_ENV is production, and there is no sign-in: nothing is served."
+        if refusal is None:
+            organisations = MemoryStore.organisations(settings=chosen)
+    if refusal is not None:
+        st.error(refusal)
+        st.stop()
+    visitor = Visitor(
+        author="user:local", roles=ROLES, org_id=_sidebar(chosen.memory_org, organisations), settings=chosen
+    )
+    require(visitor, role)
+    return visitor
+
+
+def require(visitor: Visitor, role: str) -> None:
+    """End the page unless the visitor has the role; asked again before every act."""
+    if role not in visitor.roles:
+        st.error("You do not have the role that this page needs.")
+        st.stop()
+
+
+def refused_because(*, address: str | None, visitor_address: str | None, has_sign_in: bool) -> str | None:
+    """Say why nothing may be served; None when one local user is all who can be there.
+
+    `address` is what the server listens on, `visitor_address` the browser's (None for this machine).
+    """
+    if has_sign_in:
+        return "An [auth] section is configured, and this version has no sign-in: nothing is served."
+    if not _is_loopback(address):
+        return "Without a sign-in the workbench listens on 127.0.0.1 only. Start it with: make run"
+    if visitor_address is not None and not _is_loopback(visitor_address):
+        return "Without a sign-in the workbench serves this machine only."
+    return None
+
+
+def _is_loopback(address: str | None) -> bool:
+    if address == "localhost":
+        return True
+    try:
+        return address is not None and ipaddress.ip_address(address).is_loopback
+    except ValueError:
+        return False
+
+
+def _secrets() -> set[str]:
+    try:
+        return set(st.secrets)
+    except FileNotFoundError:
+        return set()
+
+
+@contextmanager
+def explained() -> Iterator[None]:
+    """Show an error of the store as one line that nothing interprets, and end the page."""
+    try:
+        yield
+    except MemoryCoreError as error:
+        st.error(
+            "This could not be done." if not error.retryable else "This could not be done now; trying again can help."
+        )
+        plain(str(error))
+        st.stop()
+
+
+def plain(text: str) -> None:
+    """Show text exactly as it is: no Markdown, no HTML, no images fetched."""
+    st.code(text, language=None, wrap_lines=True)
+
+
+def figures(values: list[tuple[str, str, str]], *, width: int = FIGURE_WIDTH) -> None:
+    """Show a row of figures, each with its label and an explanation; it wraps where there is no room."""
+    with st.container(horizontal=True):
+        for label, value, explanation in values:
+            st.metric(label, value, help=explanation, border=True, width=width)
+
+
+def _sidebar(default: str, organisations: list[str]) -> str:
+    known = sorted({default, *organisations})
+    remembered = st.session_state.get("org_id", default)
+    with st.sidebar:
+        st.page_link("app.py", label="Home", icon=":material/home:")
+        st.page_link("pages/1_Subjects.py", label="Subjects", icon=":material/person_search:")
+        st.page_link("pages/3_Recall.py", label="Recall", icon=":material/manage_search:")
+        org_id = st.selectbox(
+            "Organisation", known, index=known.index(remembered) if remembered in known else known.index(default)
+        )
+    st.session_state["org_id"] = org_id
+    st.caption(":material/lock_open: No sign-in is configured: you are the one local user, with every role.")
+    return str(org_id)

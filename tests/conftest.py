@@ -1,0 +1,113 @@
+"""A real PostgreSQL for every test that asks: one server a session, one database a test, cloned from a migrated one."""
+
+from __future__ import annotations
+
+import shutil
+import tempfile
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from datetime import datetime
+from pathlib import Path
+from typing import Any
+from uuid import uuid4
+
+import psycopg
+import pytest
+from psycopg import sql
+from sqlalchemy import URL
+
+from memory_core import MemoryStore
+from memory_core.config import settings
+from memory_core.db import embedded, schema
+from memory_core.db.engine import close_engines
+
+SHARED = Path(__file__).resolve().parents[1].parent / "shared"
+
+
+@dataclass(frozen=True, kw_only=True)
+class Database:
+    """One database, by the addresses of its three roles."""
+
+    superuser: URL
+    owner: URL
+    application: URL
+
+    def connect(self, url: URL | None = None, **options: Any) -> psycopg.Connection[Any]:
+        """Open a bare connection, as the superuser unless told otherwise."""
+        return connect(url or self.superuser, **options)
+
+
+def connect(url: URL, **options: Any) -> psycopg.Connection[Any]:
+    return psycopg.connect(
+        user=url.username,
+        password=url.password,
+        dbname=url.database,
+        host=url.query.get("host", url.host),
+        port=url.port,
+        **options,
+    )
+
+
+@pytest.fixture(scope="session")
+def server_home() -> Iterator[Path]:
+    """A folder that the database's user can reach, also when the tests run as root."""
+    home = Path(tempfile.mkdtemp(prefix="memory-tests-"))
+    home.chmod(0o755)
+    yield home / "home"
+    embedded.stop(home / "home")
+    shutil.rmtree(home, ignore_errors=True)
+
+
+@pytest.fixture(scope="session")
+def cluster(server_home: Path) -> embedded.Cluster:
+    return embedded.start(server_home)
+
+
+@pytest.fixture(scope="session")
+def template(cluster: embedded.Cluster) -> str:
+    name = "migrated_template"
+    with connect(cluster.superuser, autocommit=True) as connection:
+        connection.execute(sql.SQL("CREATE DATABASE {} OWNER memory_owner").format(sql.Identifier(name)))
+    with connect(cluster.superuser.set(database=name), autocommit=True) as connection:
+        connection.execute("CREATE EXTENSION vector")
+    schema.migrate(cluster.owner.set(database=name), application_role="memory_app")
+    return name
+
+
+@pytest.fixture
+def database(cluster: embedded.Cluster, template: str) -> Iterator[Database]:
+    """A database of this test's own, migrated and empty."""
+    name = f"test_{uuid4().hex}"
+    with connect(cluster.superuser, autocommit=True) as connection:
+        statement = sql.SQL("CREATE DATABASE {} TEMPLATE {} OWNER memory_owner STRATEGY file_copy")
+        connection.execute(statement.format(sql.Identifier(name), sql.Identifier(template)))
+    yield Database(
+        superuser=cluster.superuser.set(database=name),
+        owner=cluster.owner.set(database=name),
+        application=cluster.application.set(database=name),
+    )
+    close_engines()
+    with connect(cluster.superuser, autocommit=True) as connection:
+        connection.execute(sql.SQL("DROP DATABASE {} WITH (FORCE)").format(sql.Identifier(name)))
+
+
+OpenStore = Callable[..., MemoryStore]
+
+
+@pytest.fixture
+def open_store(database: Database) -> OpenStore:
+    """Open a store on this test's database: no embedder and the database's clock, unless the test brings its own."""
+
+    def opened(
+        org_id: str = "acme", *, embedder: Any = None, clock: Callable[[], datetime] | None = None, **options: Any
+    ) -> MemoryStore:
+        return MemoryStore.open(
+            org_id,
+            database_url=database.application,
+            embedder=embedder,
+            clock=clock,
+            settings=settings(memory_embedder="none"),
+            **options,
+        )
+
+    return opened
