@@ -8,7 +8,7 @@ from itertools import groupby
 
 from sqlalchemy import Engine
 
-from memory_core.db import erasures, memories, organisations
+from memory_core.db import erasures, holding, organisations
 from memory_core.db.engine import organisation_transaction
 from memory_core.demo import DemoErasure, DemoMemory, demo_erasures, demo_memories
 from memory_core.errors import Refusal, Refused
@@ -43,7 +43,7 @@ def seed_demo(engine: Engine, org_id: str, *, clock: Callable[[], datetime] | No
                 continue
             for erasure in together:
                 if isinstance(erasure, DemoErasure):
-                    memories.forget(
+                    holding.forget(
                         connection,
                         org_id,
                         erasure.subject,

@@ -14,7 +14,7 @@ from sqlalchemy import URL, Connection, Engine
 from memory_core.backlog import Embedded, Progress, embed_backlog, repin
 from memory_core.config import Settings
 from memory_core.config import settings as read_settings
-from memory_core.db import database, erasures, memories, organisations, recalls, subjects
+from memory_core.db import database, erasures, holding, organisations, recalls, subjects
 from memory_core.db.engine import organisation_transaction, transaction
 from memory_core.embedders import Embedder
 from memory_core.embedding import Choice, Unserved, by_name, configured, given
@@ -265,7 +265,7 @@ class MemoryStore:
     def held(self, subject: Subject) -> Held:
         """Return everything held about a subject, with no page limit, and everybody it was shown to."""
         with organisation_transaction(self._engine, self.org_id) as connection:
-            at, known, found = memories.held(
+            at, known, found = holding.held(
                 connection, self.org_id, _subject(subject), now=self._clock() if self._clock else None
             )
         return Held(subject=known, at=at, memories=tuple(found))
@@ -328,7 +328,7 @@ class MemoryStore:
         with organisation_transaction(self._engine, self.org_id) as connection:
             organisations.found(connection, self.org_id)
             erasures.await_writes(connection, self.org_id, about)
-            at, gone, holds = memories.forget(
+            at, gone, holds = holding.forget(
                 connection,
                 self.org_id,
                 about,

@@ -1,55 +1,44 @@
-"""Queries on memories: each takes an open connection inside one organisation's transaction, none commits."""
+"""Memories as rows: writing them, reading them back."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from datetime import datetime
+from functools import cache
 from hashlib import sha256
 from operator import itemgetter
 from typing import Any
 from uuid import UUID
 
-from sqlalchemy import (
-    ColumnElement,
-    Connection,
-    Row,
-    and_,
-    case,
-    func,
-    literal,
-    select,
-    update,
-)
+from sqlalchemy import ColumnElement, Connection, Row, and_, bindparam, case, func, select
 from sqlalchemy.dialects.postgresql import insert
 
-from memory_core.db.tables import directory, disclosure, erasure, memory, recall
-from memory_core.model import Disclosure, HeldMemory, Kind, Memory, Origin, Purpose, Subject
+from memory_core.db.tables import INSTANT, directory, memory
+from memory_core.model import Kind, Memory, Origin, Subject
 from memory_core.rules.admission import Admitted
 from memory_core.rules.retention import state
 
 # All but the vector, which only the database compares, and the digest.
 COLUMNS = [column for column in memory.c if column.name not in ("embedding", "text_sha256")]
+KINDS = {kind.value: kind for kind in Kind}
+ORIGINS = {origin.value: origin for origin in Origin}
 
 
-def about(table: Any, org_id: str, subject: Subject) -> ColumnElement[bool]:
-    """Select what is held about a subject: the one selector that showing and erasing share."""
-    return and_(
-        table.c.org_id == org_id,
-        table.c.subject_type == subject.type,
-        table.c.subject_id == subject.id,
-    )
+def now_or(given: bool) -> ColumnElement[datetime]:
+    """Return the moment to decide by: the bind parameter `now`, or the database's own clock."""
+    return bindparam("now", type_=INSTANT) if given else func.now()
 
 
-def live(org_id: str, now: datetime | None) -> ColumnElement[bool]:
-    """Select what may be recalled: it has text, is not restricted, and has not expired by the clock.
+def live(now: ColumnElement[datetime]) -> ColumnElement[bool]:
+    """Select what may be recalled in organisation `:org_id`: it has text, is not restricted, and has not expired.
 
-    `now` None asks the database's own clock.
+    The clock decides, and not a sweep.
     """
     return and_(
-        memory.c.org_id == org_id,
+        memory.c.org_id == bindparam("org_id"),
         memory.c.text.is_not(None),
         memory.c.restricted_at.is_(None),
-        memory.c.expires_at > (func.now() if now is None else now),
+        memory.c.expires_at > now,
     )
 
 
@@ -63,24 +52,26 @@ def remember(connection: Connection, org_id: str, new: Mapping[UUID, Admitted], 
 
     Returns one memory per entry, in order.
     """
+    rows = [_row(org_id, memory_id, item) for memory_id, item in new.items()]
     merged: dict[tuple[Any, ...], dict[str, Any]] = {}
-    for memory_id, item in new.items():
-        row = _row(org_id, memory_id, item, now=now)
-        known = merged.setdefault(_key(row), row)
-        if known is not row:  # one statement may not touch a row twice
+    for row in rows:
+        known = merged.get(_key(row))
+        if known is None:
+            merged[_key(row)] = dict(row)
+        else:  # one statement may not touch a row twice
             _refresh(known, row)
     stored: dict[tuple[Any, ...], Memory] = {}
     for asked in (False, True):
         # In one order always: two loads of the same sentences then wait for each other instead of deadlocking.
-        rows = sorted((row for row in merged.values() if row["asked"] is asked), key=itemgetter("text_sha256"))
-        if rows:
-            values = [{name: value for name, value in row.items() if name != "asked"} for row in rows]
+        chosen = sorted((row for row in merged.values() if row["asked"] is asked), key=itemgetter("text_sha256"))
+        values = [{name: value for name, value in row.items() if name != "asked"} for row in chosen]
+        if values:
             for found in connection.execute(_upsert(asked=asked), values):
                 stored[_key(found._asdict())] = memory_of(found, now=now)
-    return [stored[_key(_row(org_id, memory_id, item, now=now))] for memory_id, item in new.items()]
+    return [stored[_key(row)] for row in rows]
 
 
-def _row(org_id: str, memory_id: UUID, item: Admitted, *, now: datetime) -> dict[str, Any]:
+def _row(org_id: str, memory_id: UUID, item: Admitted) -> dict[str, Any]:
     return {
         "org_id": org_id,
         "memory_id": memory_id,
@@ -102,8 +93,7 @@ def _row(org_id: str, memory_id: UUID, item: Admitted, *, now: datetime) -> dict
     }
 
 
-def _key(row: Mapping[str, Any]) -> tuple[Any, ...]:
-    return tuple(row[name] for name in ("text", "kind", "origin", "author", "subject_type", "subject_id"))
+_key = itemgetter("text", "kind", "origin", "author", "subject_type", "subject_id")
 
 
 def _refresh(known: dict[str, Any], again: dict[str, Any]) -> None:
@@ -116,6 +106,7 @@ def _refresh(known: dict[str, Any], again: dict[str, Any]) -> None:
         known["expires_at"] = max(known["expires_at"], again["expires_at"])
 
 
+@cache
 def _upsert(*, asked: bool) -> Any:
     new = insert(memory)
     later = new.excluded.last_seen_at >= memory.c.last_seen_at
@@ -135,99 +126,6 @@ def _upsert(*, asked: bool) -> Any:
     ).returning(*COLUMNS)
 
 
-def held(
-    connection: Connection, org_id: str, subject: Subject, *, now: datetime | None
-) -> tuple[datetime, Subject, list[HeldMemory]]:
-    """Return the moment, the subject with its directory entry, and all that is held about it, newest first."""
-    shown = (
-        select(
-            func.json_agg(
-                func.json_build_array(
-                    recall.c.recall_id, recall.c.run_id, recall.c.purpose, recall.c.at, disclosure.c.place
-                )
-            )
-        )
-        .select_from(disclosure)
-        .join(recall, and_(recall.c.org_id == disclosure.c.org_id, recall.c.recall_id == disclosure.c.recall_id))
-        .where(disclosure.c.org_id == org_id, disclosure.c.memory_id == memory.c.memory_id)
-        .correlate(memory)
-        .scalar_subquery()
-    )
-    moment = select((func.now() if now is None else literal(now)).label("at")).subquery()
-    statement = (
-        select(moment.c.at, directory.c.label, directory.c.aliases, shown.label("shown"), *COLUMNS)
-        .select_from(moment)
-        .outerjoin(directory, about(directory, org_id, subject))
-        .outerjoin(memory, about(memory, org_id, subject))
-        .order_by(memory.c.created_at.desc(), memory.c.memory_id.desc())
-    )
-    rows = connection.execute(statement).all()
-    first = rows[0]
-    known = Subject(subject.type, subject.id, first.label, tuple(first.aliases or ()))
-    memories = [_held_memory(row, known, now=first.at) for row in rows if row.memory_id is not None]
-    return first.at, known, memories
-
-
-def forget(
-    connection: Connection,
-    org_id: str,
-    subject: Subject,
-    *,
-    erasure_id: UUID,
-    by: str,
-    reason: str,
-    now: datetime | None,
-) -> tuple[datetime, list[UUID], list[str]]:
-    """Empty what is held about a subject and its directory entry, and record the erasure; all in one statement.
-
-    Returns the moment, the identifiers of the new tombstones, and the holds that kept everything (then nothing changed).
-    """
-    at = func.statement_timestamp() if now is None else literal(now)
-    holds = select(memory.c.hold).where(about(memory, org_id, subject), memory.c.hold.is_not(None)).cte("holds")
-    free = ~select(holds.c.hold).exists()
-    gone = (
-        update(memory)
-        .where(about(memory, org_id, subject), memory.c.text.is_not(None), free)
-        .values(
-            text=None,
-            text_sha256=None,
-            embedding=None,
-            embedding_model=None,
-            forgotten_at=at,
-            forgotten_by=by,
-            forgotten_reason=reason,
-        )
-        .returning(memory.c.memory_id)
-        .cte("gone")
-    )
-    cleared = directory.delete().where(about(directory, org_id, subject), free).returning(literal(1)).cte("cleared")
-    recorded = (
-        insert(erasure)
-        .from_select(
-            ["org_id", "erasure_id", "subject_type", "subject_id", "by", "reason", "at", "memory_count"],
-            select(
-                literal(org_id),
-                literal(erasure_id),
-                literal(subject.type),
-                literal(subject.id),
-                literal(by),
-                literal(reason),
-                at,
-                select(func.count()).select_from(gone).scalar_subquery(),
-            ).where(free),
-        )
-        .returning(literal(1))
-        .cte("recorded")
-    )
-    statement = select(
-        at.label("at"),
-        func.array(select(gone.c.memory_id).scalar_subquery()).label("memory_ids"),
-        func.array(select(holds.c.hold).distinct().order_by(holds.c.hold).scalar_subquery()).label("holds"),
-    ).add_cte(cleared, recorded)
-    row = connection.execute(statement).one()
-    return row.at, list(row.memory_ids), list(row.holds)
-
-
 def live_with_names(
     connection: Connection, org_id: str, *, now: datetime
 ) -> Iterator[tuple[Memory, str | None, Sequence[str]]]:
@@ -243,47 +141,49 @@ def live_with_names(
                 directory.c.subject_id == memory.c.subject_id,
             ),
         )
-        .where(live(org_id, now))
+        .where(live(now_or(given=True)))
         .order_by(memory.c.created_at, memory.c.memory_id)
         .execution_options(yield_per=500)
     )
-    for row in connection.execute(statement):
+    for row in connection.execute(statement, {"org_id": org_id, "now": now}):
         yield memory_of(row, now=now), row.label, row.aliases or ()
 
 
 def memory_of(row: Row[Any], *, now: datetime) -> Memory:
     """Build the memory that a row of COLUMNS holds, in its state at that moment."""
-    return Memory(**_fields(row, None, now=now))
+    subject = None if row.subject_id is None else Subject(row.subject_type, row.subject_id)
+    return Memory(**fields(row, subject, now=now))
 
 
-def _held_memory(row: Row[Any], subject: Subject, *, now: datetime) -> HeldMemory:
-    shown = [
-        Disclosure(
-            recall_id=UUID(recall_id),
-            run_id=run_id,
-            purpose=Purpose(purpose),
-            at=datetime.fromisoformat(at),
-            place=place,
-        )
-        for recall_id, run_id, purpose, at, place in row.shown or ()
-    ]
-    shown.sort(key=lambda one: (one.at, one.recall_id))
-    return HeldMemory(**_fields(row, subject, now=now), disclosures=tuple(shown))
-
-
-def _fields(row: Row[Any], subject: Subject | None, *, now: datetime) -> dict[str, Any]:
-    fields = dict(row._mapping)
-    subject_type, subject_id = fields.pop("subject_type"), fields.pop("subject_id")
-    for name in ("at", "label", "aliases", "shown", "distance"):
-        fields.pop(name, None)
-    fields["kind"] = Kind(fields["kind"])
-    fields["origin"] = Origin(fields["origin"])
-    fields["subject"] = subject or (Subject(subject_type, subject_id) if subject_id is not None else None)
-    fields["state"] = state(
-        expires_at=fields["expires_at"],
-        restricted_at=fields["restricted_at"],
-        forgotten_at=fields["forgotten_at"],
-        swept_at=fields["swept_at"],
-        now=now,
-    )
-    return fields
+def fields(row: Row[Any], subject: Subject | None, *, now: datetime) -> dict[str, Any]:
+    """Return a memory's fields from a row of COLUMNS."""
+    return {
+        "memory_id": row.memory_id,
+        "org_id": row.org_id,
+        "kind": KINDS[row.kind],
+        "subject": subject,
+        "text": row.text,
+        "origin": ORIGINS[row.origin],
+        "author": row.author,
+        "run_id": row.run_id,
+        "source": row.source,
+        "created_at": row.created_at,
+        "expires_at": row.expires_at,
+        "state": state(
+            expires_at=row.expires_at,
+            restricted_at=row.restricted_at,
+            forgotten_at=row.forgotten_at,
+            swept_at=row.swept_at,
+            now=now,
+        ),
+        "seen_count": row.seen_count,
+        "last_seen_at": row.last_seen_at,
+        "last_seen_run_id": row.last_seen_run_id,
+        "embedding_model": row.embedding_model,
+        "restricted_at": row.restricted_at,
+        "hold": row.hold,
+        "forgotten_at": row.forgotten_at,
+        "forgotten_by": row.forgotten_by,
+        "forgotten_reason": row.forgotten_reason,
+        "swept_at": row.swept_at,
+    }

@@ -4,13 +4,15 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from datetime import datetime
+from functools import cache
 from typing import Any
 
-from sqlalchemy import Connection, Row, and_, case, cast, extract, func, literal, select
+from sqlalchemy import Connection, Row, and_, bindparam, case, cast, extract, func, literal, literal_column, select
 from sqlalchemy import Integer as SqlInteger
 from sqlalchemy.dialects.postgresql import insert
 
-from memory_core.db.memories import live
+from memory_core.db.memories import live, now_or
+from memory_core.db.statements import Statement
 from memory_core.db.tables import memory, organisation, organisation_setting
 from memory_core.rules.policy import Policy
 
@@ -55,13 +57,26 @@ def policy(connection: Connection, org_id: str) -> Policy:
 
 def census(connection: Connection, org_id: str, *, now: datetime | None, count_to: int) -> Census:
     """Count what can be recalled, in one statement; `embedded` stops counting at `count_to`."""
+    clock = {} if now is None else {"now": now}
+    row = _census(now is not None).run(connection, org_id=org_id, count_to=count_to, **clock).one()
+    return Census(
+        now=row.now,
+        pinned_model=row.embedding_model,
+        pinned_dimensions=row.embedding_dimensions,
+        unembedded=row.unembedded,
+        embedded=row.embedded,
+    )
+
+
+@cache
+def _census(clock: bool) -> Statement:
     setting = organisation_setting
-    moment = select((func.now() if now is None else literal(now)).label("now")).subquery()
+    moment = select(now_or(clock).label("now")).subquery()
     model = setting.c.embedding_model
-    within = live(org_id, now)
+    within = live(now_or(clock))
 
     def counted(*conditions: Any) -> Any:
-        return select(func.count()).select_from(memory).where(within, *conditions).scalar_subquery()
+        return select(func.count()).select_from(memory).where(within, *conditions).correlate(setting).scalar_subquery()
 
     # Three ranges of one index: IS DISTINCT FROM would read every entry.
     unembedded = (
@@ -69,8 +84,14 @@ def census(connection: Connection, org_id: str, *, now: datetime | None, count_t
         + counted(memory.c.embedding_model < model)
         + counted(memory.c.embedding_model > model)
     )
-    enough = select(literal(1)).where(within, memory.c.embedding_model == model).limit(count_to).correlate(setting)
-    statement = (
+    enough = (
+        select(literal(1))
+        .select_from(memory)
+        .where(within, memory.c.embedding_model == model)
+        .limit(bindparam("count_to"))
+        .correlate(setting)
+    )
+    return Statement(
         select(
             moment.c.now,
             model,
@@ -79,15 +100,7 @@ def census(connection: Connection, org_id: str, *, now: datetime | None, count_t
             select(func.count()).select_from(enough.subquery()).scalar_subquery().label("embedded"),
         )
         .select_from(moment)
-        .outerjoin(setting, setting.c.org_id == org_id)
-    )
-    row = connection.execute(statement).one()
-    return Census(
-        now=row.now,
-        pinned_model=row.embedding_model,
-        pinned_dimensions=row.embedding_dimensions,
-        unembedded=row.unembedded,
-        embedded=row.embedded,
+        .outerjoin(setting, setting.c.org_id == bindparam("org_id"))
     )
 
 
@@ -136,13 +149,14 @@ def figures(connection: Connection, org_id: str, *, now: datetime) -> list[Row[A
 
 def expiring(connection: Connection, org_id: str, *, now: datetime, days: int) -> dict[int, int]:
     """Return how many live memories expire on each of the next days: 0 is the next 24 hours."""
-    day = cast(func.floor(extract("epoch", memory.c.expires_at - now) / 86400), SqlInteger).label("day")
-    rows = connection.execute(
+    moment = now_or(given=True)
+    day = cast(func.floor(extract("epoch", memory.c.expires_at - moment) / 86400), SqlInteger).label("day")
+    statement = (
         select(day, func.count().label("memories"))
-        .where(live(org_id, now), memory.c.expires_at < now + func.make_interval(0, 0, 0, days))
-        .group_by(day)
+        .where(live(moment), memory.c.expires_at < moment + func.make_interval(0, 0, 0, days))
+        .group_by(literal_column("1"))
     )
-    return {row.day: row.memories for row in rows}
+    return {row.day: row.memories for row in connection.execute(statement, {"org_id": org_id, "now": now})}
 
 
 def subject_count(connection: Connection, org_id: str) -> int:

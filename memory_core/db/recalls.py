@@ -7,42 +7,30 @@ from datetime import datetime
 from typing import Any
 from uuid import UUID
 
-from sqlalchemy import ARRAY, Connection, Integer, Row, Uuid, and_, bindparam, select, text
+from sqlalchemy import Connection, Row, and_, select
 
 from memory_core.db.memories import COLUMNS, memory_of
 from memory_core.db.tables import disclosure, memory, recall
 from memory_core.model import Memory
 
 # The recall and its disclosures, in one statement.
-_RECORD = text(
-    """
+_RECORD = """
     WITH recorded AS (
-        INSERT INTO recall (org_id, recall_id, run_id, purpose, at, mode, reason, ranking, boundary, token_budget, omitted)
-        VALUES (:org_id, :recall_id, :run_id, :purpose, :at, :mode, :reason, :ranking, :boundary, :token_budget, :omitted)
+        INSERT INTO recall
+            (org_id, recall_id, run_id, purpose, at, mode, reason, ranking, boundary, token_budget, omitted)
+        VALUES
+            (%(org_id)s, %(recall_id)s, %(run_id)s, %(purpose)s, %(at)s, %(mode)s, %(reason)s, %(ranking)s,
+             %(boundary)s, %(token_budget)s, %(omitted)s)
     )
-    INSERT INTO disclosure (org_id, recall_id, place, memory_id)
-    SELECT :org_id, :recall_id, place, memory_id
-    FROM unnest(:places, :memory_ids) AS shown (place, memory_id)
-    """
-).bindparams(
-    bindparam("recall_id", type_=Uuid),
-    bindparam("places", type_=ARRAY(Integer)),
-    bindparam("memory_ids", type_=ARRAY(Uuid)),
-)
+    INSERT INTO disclosure (org_id, memory_id, recall_id, place, run_id, purpose, at)
+    SELECT %(org_id)s, memory_id, %(recall_id)s, place, %(run_id)s, %(purpose)s, %(at)s
+    FROM unnest(%(memory_ids)s::uuid[]) WITH ORDINALITY AS shown (memory_id, place)
+"""
 
 
 def record(connection: Connection, org_id: str, recall_id: UUID, shown: Sequence[UUID], **facts: Any) -> None:
     """Record a recall, with one disclosure for each memory shown, placed from 1."""
-    connection.execute(
-        _RECORD,
-        {
-            "org_id": org_id,
-            "recall_id": recall_id,
-            "places": list(range(1, len(shown) + 1)),
-            "memory_ids": list(shown),
-            **facts,
-        },
-    )
+    connection.exec_driver_sql(_RECORD, {"org_id": org_id, "recall_id": recall_id, "memory_ids": list(shown), **facts})
 
 
 def shown(

@@ -4,15 +4,33 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from datetime import datetime
+from functools import lru_cache
 from typing import Any
 from uuid import UUID
 
 from pgvector.sqlalchemy import HALFVEC
-from sqlalchemy import ColumnElement, Connection, Select, bindparam, cast, func, select, true, update
+from sqlalchemy import (
+    ARRAY,
+    ColumnElement,
+    Connection,
+    Select,
+    Text,
+    Uuid,
+    any_,
+    bindparam,
+    cast,
+    func,
+    literal_column,
+    select,
+    update,
+)
 from sqlalchemy.dialects.postgresql import BIT
 
-from memory_core.db.memories import COLUMNS, about, digest, live, memory_of
+from memory_core.db.holding import about
+from memory_core.db.memories import COLUMNS, digest, live, memory_of, now_or
+from memory_core.db.statements import Statement
 from memory_core.db.tables import memory
+from memory_core.identifiers import identifier_refusal
 from memory_core.model import Kind, Memory, Subject
 
 QUANTISED_CANDIDATES = 200  # re-ranked exactly
@@ -29,11 +47,21 @@ def newest(
     without_model: str | None = None,
 ) -> list[Memory]:
     """Return live memories, newest first; with `without_model`, only those that have no embedding by that model."""
-    statement = _wanted(select(*COLUMNS), org_id, now=now, kinds=kinds, subject=subject)
+    statement = _newest(kinds is not None, subject is not None, without_model is not None)
+    values = {"org_id": org_id, "now": now, "limit": limit, **_filters(kinds, subject)}
     if without_model is not None:
-        statement = statement.where(memory.c.embedding_model.is_distinct_from(without_model))
-    statement = statement.order_by(memory.c.created_at.desc(), memory.c.memory_id.desc()).limit(limit)
-    return [memory_of(row, now=now) for row in connection.execute(statement)]
+        values["model"] = without_model
+    return [memory_of(row, now=now) for row in statement.run(connection, **values)]
+
+
+@lru_cache
+def _newest(by_kind: bool, by_subject: bool, without_model: bool) -> Statement:
+    statement = _wanted(select(*COLUMNS), by_kind, by_subject)
+    if without_model:
+        statement = statement.where(memory.c.embedding_model.is_distinct_from(bindparam("model")))
+    return Statement(
+        statement.order_by(memory.c.created_at.desc(), memory.c.memory_id.desc()).limit(bindparam("limit"))
+    )
 
 
 def nearest(
@@ -52,51 +80,54 @@ def nearest(
 
     `quantised` compares the signs of the vectors first, and re-ranks the 200 best (or four times the limit) exactly.
     """
-    query = bindparam("query", list(vector), HALFVEC())
-    distance = memory.c.embedding.cosine_distance(query)
-    if not quantised:
-        statement = _wanted(
-            select(distance.label("distance"), *COLUMNS), org_id, now=now, kinds=kinds, subject=subject
-        ).where(*_comparable(model, len(vector)))
-    else:
-        width = len(vector)
-        bits = cast(func.binary_quantize(memory.c.embedding), BIT(width))
-        hamming = bits.op("<~>")(cast(func.binary_quantize(query), BIT(width)))
+    statement = _nearest(model, len(vector), kinds is not None, subject is not None, quantised)
+    values = {"org_id": org_id, "now": now, "limit": limit, "query": as_vector(vector), **_filters(kinds, subject)}
+    if quantised:
+        values["candidates"] = max(QUANTISED_CANDIDATES, 4 * limit)
+    return [(memory_of(row, now=now), 1 - row.distance) for row in statement.run(connection, **values)]
+
+
+@lru_cache
+def _nearest(model: str, dimensions: int, by_kind: bool, by_subject: bool, quantised: bool) -> Statement:
+    if identifier_refusal(model, field="model"):
+        raise ValueError(f"{model!r} is no model's name")
+    query = cast(bindparam("query", type_=Text), HALFVEC(dimensions))
+    distance = memory.c.embedding.cosine_distance(query).label("distance")
+    comparable = (
+        # As a literal: the owner's index of one model's vectors is partial, and a generic plan uses no partial index.
+        memory.c.embedding_model == literal_column(f"'{model}'"),
+        func.vector_dims(memory.c.embedding) == literal_column(str(dimensions)),
+    )
+    if quantised:
+        bits = cast(func.binary_quantize(memory.c.embedding), BIT(dimensions))
+        hamming = bits.op("<~>")(cast(func.binary_quantize(query), BIT(dimensions)))
         likely = (
-            _wanted(select(memory.c.memory_id), org_id, now=now, kinds=kinds, subject=subject)
-            .where(*_comparable(model, width))
+            _wanted(select(memory.c.memory_id), by_kind, by_subject)
+            .where(*comparable)
             .order_by(hamming)
-            .limit(max(QUANTISED_CANDIDATES, 4 * limit))
+            .limit(bindparam("candidates"))
             .cte("likely")
         )
-        statement = select(distance.label("distance"), *COLUMNS).where(
-            memory.c.org_id == org_id, memory.c.memory_id.in_(select(likely.c.memory_id))
+        statement = select(distance, *COLUMNS).where(
+            memory.c.org_id == bindparam("org_id"), memory.c.memory_id.in_(select(likely.c.memory_id))
         )
-    statement = statement.order_by("distance", memory.c.created_at.desc(), memory.c.memory_id.desc()).limit(limit)
-    return [(memory_of(row, now=now), 1 - row.distance) for row in connection.execute(statement)]
-
-
-def _comparable(model: str, dimensions: int) -> tuple[ColumnElement[bool], ...]:
-    # As literals: the owner's index of one model's vectors is partial, and a generic plan uses no partial index.
-    return (
-        memory.c.embedding_model == bindparam("model", model, literal_execute=True),
-        func.vector_dims(memory.c.embedding) == dimensions,
+    else:
+        statement = _wanted(select(distance, *COLUMNS), by_kind, by_subject).where(*comparable)
+    return Statement(
+        statement.order_by("distance", memory.c.created_at.desc(), memory.c.memory_id.desc()).limit(bindparam("limit"))
     )
 
 
-def _wanted(
-    statement: Select[Any],
-    org_id: str,
-    *,
-    now: datetime,
-    kinds: Sequence[Kind] | None,
-    subject: Subject | None,
-) -> Select[Any]:
-    return statement.where(
-        live(org_id, now),
-        true() if kinds is None else memory.c.kind.in_([kind.value for kind in kinds]),
-        true() if subject is None else about(memory, org_id, subject),
-    )
+def _wanted(statement: Select[Any], by_kind: bool, by_subject: bool) -> Select[Any]:
+    statement = statement.where(live(now_or(given=True)))
+    if by_kind:
+        statement = statement.where(memory.c.kind == any_(bindparam("kinds", type_=ARRAY(Text))))
+    return statement.where(about(memory)) if by_subject else statement
+
+
+def _filters(kinds: Sequence[Kind] | None, subject: Subject | None) -> dict[str, Any]:
+    by_kind = {} if kinds is None else {"kinds": [kind.value for kind in kinds]}
+    return by_kind if subject is None else by_kind | {"subject_type": subject.type, "subject_id": subject.id}
 
 
 def unembedded(
@@ -110,34 +141,65 @@ def unembedded(
     after: UUID | None = None,
 ) -> list[tuple[UUID, str]]:
     """Return identifiers and texts of live memories that this model has not embedded, in the identifiers' order."""
-    statement = (
+    statement = _unembedded(now is not None, among is not None, after is not None)
+    values: dict[str, Any] = {"org_id": org_id, "model": model, "limit": limit}
+    for name, value in (("now", now), ("among", among), ("after", after)):
+        if value is not None:
+            values[name] = list(value) if name == "among" else value  # type: ignore[arg-type]
+    return [(row.memory_id, row.text) for row in statement.run(connection, **values)]
+
+
+@lru_cache
+def _unembedded(clock: bool, among: bool, after: bool) -> Statement:
+    conditions: list[ColumnElement[bool]] = [
+        live(now_or(clock)),
+        memory.c.embedding_model.is_distinct_from(bindparam("model")),
+    ]
+    if among:
+        conditions.append(memory.c.memory_id == any_(bindparam("among", type_=ARRAY(Uuid))))
+    if after:
+        conditions.append(memory.c.memory_id > bindparam("after"))
+    return Statement(
         select(memory.c.memory_id, memory.c.text)
-        .where(live(org_id, now), memory.c.embedding_model.is_distinct_from(model))
+        .where(*conditions)
         .order_by(memory.c.memory_id)
-        .limit(limit)
+        .limit(bindparam("limit"))
     )
-    if among is not None:
-        statement = statement.where(memory.c.memory_id.in_(among))
-    if after is not None:
-        statement = statement.where(memory.c.memory_id > after)
-    return [(row.memory_id, row.text) for row in connection.execute(statement)]
 
 
 def embed(
     connection: Connection, org_id: str, vectors: Mapping[UUID, tuple[str, Sequence[float]]], *, model: str
 ) -> None:
     """Store vectors, each only while its memory still has the text it was made from and may be used."""
-    connection.execute(
-        update(memory)
-        .where(
-            memory.c.org_id == org_id,
-            memory.c.memory_id == bindparam("b_id"),
-            memory.c.text_sha256 == bindparam("b_digest"),
-            memory.c.restricted_at.is_(None),
-        )
-        .values(embedding=bindparam("b_vector", type_=HALFVEC()), embedding_model=model),
+    _embed().run_for_each(
+        connection,
         [
-            {"b_id": memory_id, "b_digest": digest(text), "b_vector": list(vector)}
+            {
+                "org_id": org_id,
+                "model": model,
+                "id": memory_id,
+                "digest": digest(text),
+                "vector": as_vector(vector),
+            }
             for memory_id, (text, vector) in vectors.items()
         ],
     )
+
+
+@lru_cache
+def _embed() -> Statement:
+    return Statement(
+        update(memory)
+        .where(
+            memory.c.org_id == bindparam("org_id"),
+            memory.c.memory_id == bindparam("id"),
+            memory.c.text_sha256 == bindparam("digest"),
+            memory.c.restricted_at.is_(None),
+        )
+        .values(embedding=cast(bindparam("vector", type_=Text), HALFVEC()), embedding_model=bindparam("model"))
+    )
+
+
+def as_vector(vector: Sequence[float]) -> str:
+    """Return a vector as PostgreSQL reads it."""
+    return "[" + ",".join(map(repr, vector)) + "]"

@@ -222,18 +222,24 @@ recall = Table(
     Index("recall_by_run", "org_id", "run_id"),
 )
 
+# Each row says itself to which run, for what and when, so that what was shown of a person is found from the memory alone.
 disclosure = Table(
     "disclosure",
     metadata,
     Column("org_id", Text, nullable=False),
+    Column("memory_id", Uuid, nullable=False),
     Column("recall_id", Uuid, nullable=False),
     Column("place", Integer, nullable=False),
-    Column("memory_id", Uuid, nullable=False),
-    PrimaryKeyConstraint("org_id", "recall_id", "place", name="disclosure_pkey"),
+    Column("run_id", Text, nullable=False),
+    Column("purpose", Text, nullable=False),
+    Column("at", INSTANT, nullable=False),
+    PrimaryKeyConstraint("org_id", "memory_id", "recall_id", name="disclosure_pkey"),
     ForeignKeyConstraint(["org_id", "recall_id"], ["recall.org_id", "recall.recall_id"], name="disclosure_of_a_recall"),
     ForeignKeyConstraint(["org_id", "memory_id"], ["memory.org_id", "memory.memory_id"], name="disclosure_of_a_memory"),
     CheckConstraint("place >= 1", name="place_counts_from_one"),
-    Index("disclosure_by_memory", "org_id", "memory_id"),
+    CheckConstraint("purpose IN ('preview', 'run')", name="disclosure_purpose_is_known"),
+    CheckConstraint(is_identifier("run_id"), name="disclosure_names_its_run"),
+    Index("disclosure_by_place", "org_id", "recall_id", "place", unique=True),
 )
 
 # That an erasure was done, also when nothing was held; no text, ever.

@@ -23,6 +23,7 @@ SETTINGS = {
     "log_timezone": "UTC",
     "default_text_search_config": "pg_catalog.english",
     "logging_collector": "off",
+    "log_line_prefix": "%m [%p] ",
     "log_min_messages": "log",
     "log_min_error_statement": "panic",
     "log_error_verbosity": "terse",

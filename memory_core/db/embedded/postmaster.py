@@ -8,6 +8,7 @@ import signal
 import socket
 import struct
 import time
+from dataclasses import dataclass
 from pathlib import Path
 
 import psutil  # type: ignore[import-untyped]
@@ -61,23 +62,43 @@ def running(folder: Folder, user: ServerUser) -> psutil.Process | None:
     return process if ours else None
 
 
-def launched(postgres: Path, folder: Folder, user: ServerUser) -> psutil.Process | None:
-    """Start the server's process, which has yet to make the server ready; None if it ended at once."""
+@dataclass(frozen=True, kw_only=True)
+class Launch:
+    """A server's process that was started, and may be over already."""
+
+    pid: int  # 0 if even the shell failed
+    process: psutil.Process | None
+
+    @property
+    def has_ended(self) -> bool:
+        """Whether the process is over."""
+        return self.process is None or has_ended(self.process)
+
+    def said(self, folder: Folder, user: ServerUser) -> str:
+        """Return its last lines, from a log into which processes of an earlier server may be writing too."""
+        lines = user.run("tail", "-n", "50", folder.log.name, cwd=folder.pg).stdout.splitlines()
+        own = [line for line in lines if f"[{self.pid}]" in line] if self.pid else []
+        return "\n".join(own or lines[-2:])
+
+
+def launched(postgres: Path, folder: Folder, user: ServerUser) -> Launch:
+    """Start the server's process, which has yet to make the server ready."""
     ran = user.run(
         *("/bin/sh", "-c", IN_BACKGROUND, "sh"),
         *(postgres, "-D", folder.data, "-c", f"config_file={folder.configuration}"),
         cwd=folder.pg,
     )
+    pid = int(ran.stdout) if ran.stdout.strip().isdigit() else 0
     try:
-        return psutil.Process(int(ran.stdout))
-    except (ValueError, psutil.Error):
-        return None
+        return Launch(pid=pid, process=psutil.Process(pid) if pid else None)
+    except psutil.Error:
+        return Launch(pid=pid, process=None)
 
 
-def has_ended(process: psutil.Process | None) -> bool:
+def has_ended(process: psutil.Process) -> bool:
     """Say whether a process is over, reaped or not."""
     try:
-        return process is None or not process.is_running() or process.status() == psutil.STATUS_ZOMBIE
+        return not process.is_running() or process.status() == psutil.STATUS_ZOMBIE
     except psutil.Error:
         return True
 

@@ -12,7 +12,7 @@ from memory_core.db.embedded.configuration import HOST_BASED_AUTHENTICATION, pos
 from memory_core.db.embedded.data_directory import check_version, last_lines, make_data_directory
 from memory_core.db.embedded.folder import Folder, hand_over
 from memory_core.db.embedded.os_user import ServerUser
-from memory_core.db.embedded.postmaster import answers, has_ended, launched, remove_stale_locks, running
+from memory_core.db.embedded.postmaster import Launch, answers, launched, remove_stale_locks, running
 from memory_core.db.embedded.roles import Connection, connected
 from memory_core.errors import EmbeddedServerError
 
@@ -28,7 +28,7 @@ def server_connection(folder: Folder, user: ServerUser, superuser: URL, *, lock:
     """
     socket_directory = folder.socket_directory(user)
     installed: Programs | None = None
-    process = None
+    launch: Launch | None = None
     began = time.monotonic()
     why = ""
     while time.monotonic() < began + READY_TIMEOUT_S:
@@ -44,16 +44,15 @@ def server_connection(folder: Folder, user: ServerUser, superuser: URL, *, lock:
                 )
             if "the database system is" not in why and time.monotonic() > began + CONNECT_TIMEOUT_S:
                 break  # it is neither starting up, nor recovering, nor shutting down
-        elif has_ended(process) and running(folder, user) is None:
-            if installed is None:
-                installed = _prepared(folder, user, password=str(superuser.password), lock=lock)
-            else:
-                why = last_lines(user.run("tail", "-n", "2", "server.log", cwd=folder.pg).stdout)
+        elif (launch is None or launch.has_ended) and running(folder, user) is None:
+            if launch:
+                why = last_lines(launch.said(folder, user))
                 # The processes of a killed server keep its memory for a moment, and nobody may start beside them.
                 if "shared memory block" not in why or time.monotonic() > began + ORPHANS_TIMEOUT_S:
                     break
                 time.sleep(0.5)
-            process = launched(installed.postgres, folder, user)
+            installed = installed or _prepared(folder, user, password=str(superuser.password), lock=lock)
+            launch = launched(installed.postgres, folder, user)
         time.sleep(0.02)
     raise EmbeddedServerError(
         f"PostgreSQL does not serve {folder.data} ({why or 'no answer'}); see {folder.log}, or set DATABASE_URL"

@@ -148,16 +148,21 @@ CREATE INDEX recall_by_run ON recall (org_id, run_id);
 
 CREATE TABLE disclosure (
     org_id TEXT NOT NULL,
+    memory_id UUID NOT NULL,
     recall_id UUID NOT NULL,
     place INTEGER NOT NULL,
-    memory_id UUID NOT NULL,
-    CONSTRAINT disclosure_pkey PRIMARY KEY (org_id, recall_id, place),
+    run_id TEXT NOT NULL,
+    purpose TEXT NOT NULL,
+    at TIMESTAMP WITH TIME ZONE NOT NULL,
+    CONSTRAINT disclosure_pkey PRIMARY KEY (org_id, memory_id, recall_id),
     CONSTRAINT disclosure_of_a_recall FOREIGN KEY(org_id, recall_id) REFERENCES recall (org_id, recall_id),
     CONSTRAINT disclosure_of_a_memory FOREIGN KEY(org_id, memory_id) REFERENCES memory (org_id, memory_id),
-    CONSTRAINT place_counts_from_one CHECK (place >= 1)
+    CONSTRAINT place_counts_from_one CHECK (place >= 1),
+    CONSTRAINT disclosure_purpose_is_known CHECK (purpose IN ('preview', 'run')),
+    CONSTRAINT disclosure_names_its_run CHECK (run_id ~ '^[A-Za-z0-9._:@/+-]{1,128}$')
 );
 
-CREATE INDEX disclosure_by_memory ON disclosure (org_id, memory_id);
+CREATE UNIQUE INDEX disclosure_by_place ON disclosure (org_id, recall_id, place);
 """
 
 # One UPDATE must erase text and vector both, so the vector stays in its row.

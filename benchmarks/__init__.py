@@ -1,0 +1,1 @@
+"""Performance as ratios against a bare baseline of the same run; never part of the tests."""
