@@ -6,16 +6,24 @@ import csv
 import io
 from collections.abc import Iterable, Mapping, Sequence
 
-# What Excel, LibreOffice and Google Sheets take for the start of a formula, in front of which white space is passed over.
-FORMULA_STARTS = ("=", "+", "-", "@", "\t", "\r", "\n", "＝", "＋", "－", "＠")
+from memory_core.characters import is_invisible
+
+# What Excel, LibreOffice and Google Sheets take for the start of a formula. A leading tab or line break counts as one too.
+FORMULA_STARTS = frozenset("=+-@＝＋－＠")
+BREAKS = frozenset("\t\r\n")
 
 
 def disarmed(value: object) -> str:
     """Return a cell's text, with an apostrophe in front where a spreadsheet would take it for a formula."""
     text = "" if value is None else str(value)
-    if text.startswith(FORMULA_STARTS) or text.lstrip().startswith(FORMULA_STARTS):
+    if text[:1] in BREAKS or _first_visible(text) in FORMULA_STARTS:
         return "'" + text
     return text
+
+
+def _first_visible(text: str) -> str:
+    # Some programs pass over what draws nothing, so that a byte order mark would hide the sign behind it.
+    return next((character for character in text if not (character.isspace() or is_invisible(character))), "")
 
 
 def csv_text(columns: Sequence[str], rows: Iterable[Mapping[str, object]]) -> str:

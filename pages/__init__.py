@@ -38,9 +38,7 @@ def gate(role: str, *, title: str) -> Visitor:
     st.html(
         "<style>.stMainBlockContainer {padding-top: 4.5rem}</style>"
     )  # the default leaves a fifth of the page empty
-    refusal = refused_because(
-        address=st.get_option("server.address"), visitor_address=st.context.ip_address, has_sign_in="auth" in _secrets()
-    )
+    refusal = refused_because(address=st.get_option("server.address"), has_sign_in="auth" in _secrets())
     with explained():
         chosen = settings()
         if chosen.app_env == "production":
@@ -64,17 +62,15 @@ def require(visitor: Visitor, role: str) -> None:
         st.stop()
 
 
-def refused_because(*, address: str | None, visitor_address: str | None, has_sign_in: bool) -> str | None:
-    """Say why nothing may be served; None when one local user is all who can be there.
+def refused_because(*, address: str | None, has_sign_in: bool) -> str | None:
+    """Say why nothing may be served by a server that listens on an address; None when only this machine can reach it.
 
-    `address` is what the server listens on, `visitor_address` the browser's (None for this machine).
+    The browser's own address is not asked for: whoever can reach the server can forge it.
     """
     if has_sign_in:
         return "An [auth] section is configured, and this version has no sign-in: nothing is served."
     if not _is_loopback(address):
         return "Without a sign-in the workbench listens on 127.0.0.1 only. Start it with: make run"
-    if visitor_address is not None and not _is_loopback(visitor_address):
-        return "Without a sign-in the workbench serves this machine only."
     return None
 
 

@@ -107,7 +107,7 @@ def _let_go(folder: Folder, user: ServerUser, descriptor: int) -> None:
     locks.release(descriptor)
     process = running(folder, user) if last else None
     if process:
-        stop_process(process, folder)
+        stop_process(process, folder, user)
 
 
 def _joined(folder: Folder, user: ServerUser, lock: int, *, already: _Use | None) -> _Use:

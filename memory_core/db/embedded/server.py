@@ -12,7 +12,7 @@ from memory_core.db.embedded.configuration import HOST_BASED_AUTHENTICATION, pos
 from memory_core.db.embedded.data_directory import check_version, last_lines, make_data_directory
 from memory_core.db.embedded.folder import Folder, hand_over
 from memory_core.db.embedded.os_user import ServerUser
-from memory_core.db.embedded.postmaster import Launch, answers, launched, remove_stale_locks, running
+from memory_core.db.embedded.postmaster import Launch, answers, is_starting, launched, remove_stale_locks, running
 from memory_core.db.embedded.roles import Connection, connected
 from memory_core.errors import EmbeddedServerError
 
@@ -34,16 +34,13 @@ def server_connection(folder: Folder, user: ServerUser, superuser: URL, *, lock:
     while time.monotonic() < began + READY_TIMEOUT_S:
         if answers(socket_directory):
             try:
-                return connected(superuser, database="postgres")
+                if not is_starting(folder):
+                    return connected(superuser, database="postgres")
             except psycopg.OperationalError as error:
-                why = last_lines(str(error))
-            if "password authentication failed" in why:
-                raise EmbeddedServerError(
-                    f"{folder.credentials} does not open {folder.data}; restore that file from a backup, "
-                    f"or move {folder.home} away to start empty"
-                )
-            if "the database system is" not in why and time.monotonic() > began + CONNECT_TIMEOUT_S:
-                break  # it is neither starting up, nor recovering, nor shutting down
+                why = _reason(error, folder)
+                if "the database system is" not in why and time.monotonic() > began + CONNECT_TIMEOUT_S:
+                    break  # it is neither starting up, nor recovering, nor shutting down
+                time.sleep(0.2)
         elif (launch is None or launch.has_ended) and running(folder, user) is None:
             if launch:
                 why = last_lines(launch.said(folder, user))
@@ -57,6 +54,16 @@ def server_connection(folder: Folder, user: ServerUser, superuser: URL, *, lock:
     raise EmbeddedServerError(
         f"PostgreSQL does not serve {folder.data} ({why or 'no answer'}); see {folder.log}, or set DATABASE_URL"
     )
+
+
+def _reason(error: psycopg.OperationalError, folder: Folder) -> str:
+    why = last_lines(str(error))
+    if "password authentication failed" in why:
+        raise EmbeddedServerError(
+            f"{folder.credentials} does not open {folder.data}; restore that file from a backup, "
+            f"or move {folder.home} away to start empty"
+        ) from error
+    return why
 
 
 def _prepared(folder: Folder, user: ServerUser, *, password: str, lock: int) -> Programs:

@@ -1,0 +1,156 @@
+"""A real workbench on a fresh machine's terms, driven in a real headless Chromium."""
+
+from __future__ import annotations
+
+import os
+import re
+import shutil
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+import urllib.request
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+from urllib.parse import urlsplit
+
+import pytest
+from playwright.sync_api import Browser, Page, expect, sync_playwright
+
+ROOT = Path(__file__).resolve().parents[2]
+CHROMIUM = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), None)
+SWITCHES = ["--no-sandbox", "--disable-background-networking", "--disable-component-update", "--disable-sync"]
+PATIENCE_MS = 60_000  # a page may wait for a busy machine; a test that passes takes a second or two
+
+
+@dataclass(frozen=True, kw_only=True)
+class Workbench:
+    """A running workbench with the demo in it."""
+
+    url: str
+    environment: dict[str, str]
+    pid: int
+
+    def command(self, *arguments: str) -> str:
+        """Run a command of the command line on the same data."""
+        return subprocess.run(
+            [sys.executable, "-m", "memory_core", *arguments],
+            cwd=ROOT,
+            env=self.environment,
+            check=True,
+            capture_output=True,
+            text=True,
+            timeout=120,
+        ).stdout
+
+
+@dataclass
+class Visit:
+    """One page of one browser, with every address it asked for."""
+
+    page: Page
+    base: str
+    requests: list[str] = field(default_factory=list)
+
+    def open(self, path: str) -> None:
+        """Open a page of the workbench and wait until it has drawn itself."""
+        self.page.goto(self.base + path)
+        expect(self.page.locator("h1")).to_be_visible(timeout=PATIENCE_MS)
+        self.settle()
+
+    def settle(self) -> None:
+        """Wait until the script has run to its end."""
+        self.page.wait_for_timeout(300)
+        expect(self.page.get_by_test_id("stApp")).to_have_attribute(
+            "data-test-script-state", "notRunning", timeout=PATIENCE_MS
+        )
+
+    def foreign_requests(self) -> list[str]:
+        """Return the addresses asked for that are not the workbench's own."""
+        return [
+            url
+            for url in self.requests
+            if urlsplit(url).scheme not in ("data", "blob", "about")
+            and not re.match(r"(https?|wss?)://127\.0\.0\.1:", url)
+        ]
+
+
+def environment(home: Path) -> dict[str, str]:
+    """Return an environment with nothing of this project's in it but the home."""
+    kept = {
+        name: value for name, value in os.environ.items() if not name.startswith(("MEMORY_", "MODEL_", "STREAMLIT_"))
+    }
+    kept.pop("DATABASE_URL", None)
+    return kept | {"MEMORY_HOME": str(home), "MEMORY_EMBEDDER": "minilm"}
+
+
+def started(environment: dict[str, str]) -> tuple[subprocess.Popen[str], str]:
+    """Start the workbench and wait until it answers; returns its process and address."""
+    server = subprocess.Popen(
+        [sys.executable, "-m", "memory_core", "serve"],
+        cwd=ROOT,
+        env=environment,
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.PIPE,
+        text=True,
+    )
+    assert server.stderr is not None
+    line = server.stderr.readline()
+    url = line.removeprefix("Workbench: ").strip()
+    assert url.startswith("http://127.0.0.1:"), line
+    until = time.monotonic() + 60
+    while time.monotonic() < until:
+        try:
+            with urllib.request.urlopen(url + "/_stcore/health", timeout=2):
+                return server, url
+        except OSError:
+            time.sleep(0.2)
+    server.kill()
+    raise AssertionError("the workbench did not answer within a minute")
+
+
+def stopped(server: subprocess.Popen[str]) -> None:
+    """End a workbench as a service manager would."""
+    server.send_signal(signal.SIGTERM)
+    try:
+        server.wait(timeout=30)
+    finally:
+        server.kill()
+        assert server.stderr is not None
+        server.stderr.close()
+        server.wait()
+
+
+@pytest.fixture(scope="session")
+def workbench() -> Iterator[Workbench]:
+    folder = Path(tempfile.mkdtemp(prefix="memory-browser-"))
+    folder.chmod(0o755)
+    own = environment(folder / "home of the workbench")
+    subprocess.run([sys.executable, "-m", "memory_core", "demo"], cwd=ROOT, env=own, check=True, capture_output=True)
+    server, url = started(own)
+    yield Workbench(url=url, environment=own, pid=server.pid)
+    stopped(server)
+    shutil.rmtree(folder, ignore_errors=True)
+
+
+@pytest.fixture(scope="session")
+def chromium() -> Iterator[Browser]:
+    if CHROMIUM is None:
+        pytest.skip("no Chromium here; on Debian and Ubuntu: apt install chromium")
+    with sync_playwright() as playwright:
+        browser = playwright.chromium.launch(executable_path=CHROMIUM, args=SWITCHES)
+        yield browser
+        browser.close()
+
+
+@pytest.fixture
+def visit(chromium: Browser, workbench: Workbench) -> Iterator[Visit]:
+    with chromium.new_context(viewport={"width": 1280, "height": 900}, accept_downloads=True) as context:
+        page = context.new_page()
+        page.set_default_timeout(PATIENCE_MS)
+        visit = Visit(page=page, base=workbench.url)
+        page.on("request", lambda request: visit.requests.append(request.url))
+        page.on("websocket", lambda socket: visit.requests.append(socket.url))
+        yield visit
