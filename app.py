@@ -61,7 +61,7 @@ def expiring(overview: Overview) -> None:
         {
             "date": [(overview.at + timedelta(days=day)).date() for day in range(DAYS)],
             "memories": [overview.expiring_by_day.get(day, 0) for day in range(DAYS)],
-            "within": ["7 days" if day < 7 else "30 days" for day in range(DAYS)],
+            "within": ["within 7 days" if day < 7 else "within 30 days" for day in range(DAYS)],
         }
     )
     chart = px.bar(
@@ -70,13 +70,13 @@ def expiring(overview: Overview) -> None:
         y="memories",
         color="within",
         title="Live memories that expire in the next 30 days",
-        labels={"date": "Expires on (UTC)", "memories": "Memories a day", "within": "Within"},
-        color_discrete_map={"7 days": "#d1495b", "30 days": "#3d8fb8"},
+        labels={"date": "Expires on (UTC)", "memories": "Memories a day"},
+        color_discrete_map={"within 7 days": "#d1495b", "within 30 days": "#3d8fb8"},
     )
     chart.update_layout(
         height=300,
         margin={"l": 0, "r": 0, "b": 0, "t": 70},
-        legend={"orientation": "h", "y": 1.02, "yanchor": "bottom", "x": 0},
+        legend={"orientation": "h", "y": 1.02, "yanchor": "bottom", "x": 0, "title": None},
         bargap=0.15,
     )
     chart.update_yaxes(rangemode="tozero", tickformat=",d")
@@ -102,7 +102,7 @@ with explained():
     now_held = visitor.store().overview()
 if now_held.counts:
     in_figures(now_held)
-    left, right = st.columns(2, gap="large")
+    left, right = st.columns([11, 9], gap="medium")
     with left:
         by_kind_and_origin(now_held)
     with right:

@@ -186,8 +186,9 @@ class Bare:
         cursor.execute(
             "WITH recorded AS (INSERT INTO recall (org_id, recall_id, run_id, purpose, at, mode, reason, ranking, boundary,"
             " omitted) VALUES (%(org)s, %(recall)s, 'r-1', 'run', now(), %(mode)s, %(reason)s, 'dense', 'abcd', 0))"
-            " INSERT INTO disclosure (org_id, recall_id, place, memory_id)"
-            " SELECT %(org)s, %(recall)s, place, memory_id FROM unnest(%(places)s::int[], %(ids)s::uuid[]) AS s (place, memory_id)",
+            " INSERT INTO disclosure (org_id, recall_id, place, memory_id, run_id, purpose, at)"
+            " SELECT %(org)s, %(recall)s, place, memory_id, 'r-1', 'run', now()"
+            " FROM unnest(%(places)s::int[], %(ids)s::uuid[]) AS s (place, memory_id)",
             {
                 "org": self.org_id,
                 "recall": recall_id,
@@ -204,8 +205,7 @@ class Bare:
             cursor.execute(
                 "SELECT m.memory_id, m.text, m.kind, m.origin, m.author, m.run_id, m.source, m.created_at, m.expires_at,"
                 " m.forgotten_at, m.swept_at, m.restricted_at, m.hold, d.label, d.aliases,"
-                " (SELECT json_agg(json_build_array(r.recall_id, r.run_id, r.purpose, r.at, s.place)) FROM disclosure s"
-                "  JOIN recall r ON r.org_id = s.org_id AND r.recall_id = s.recall_id"
+                " (SELECT json_agg(json_build_array(s.recall_id, s.run_id, s.purpose, s.at, s.place)) FROM disclosure s"
                 "  WHERE s.org_id = %(org)s AND s.memory_id = m.memory_id)"
                 " FROM memory m LEFT JOIN directory d ON d.org_id = m.org_id AND d.subject_type = m.subject_type"
                 " AND d.subject_id = m.subject_id"
@@ -223,9 +223,10 @@ class Bare:
                 " forgotten_at = now(), forgotten_by = 'user:bare', forgotten_reason = 'benchmark' WHERE org_id = %(org)s"
                 " AND subject_type = 'candidate' AND subject_id = %(subject)s AND text IS NOT NULL RETURNING memory_id),"
                 " cleared AS (DELETE FROM directory WHERE org_id = %(org)s AND subject_type = 'candidate'"
-                " AND subject_id = %(subject)s), recorded AS (INSERT INTO erasure (org_id, erasure_id, subject_type, subject_id,"
-                " by, reason, at, memory_count) SELECT %(org)s, %(erasure)s, 'candidate', %(subject)s, 'user:bare', 'benchmark',"
-                " now(), count(*) FROM gone) SELECT memory_id FROM gone",
+                " AND subject_id = %(subject)s), recorded AS ("
+                " INSERT INTO erasure (org_id, erasure_id, subject_type, subject_id, by, reason, at, memory_count)"
+                " SELECT %(org)s, %(erasure)s, 'candidate', %(subject)s, 'user:bare', 'benchmark', now(), count(*) FROM gone)"
+                " SELECT memory_id FROM gone",
                 {"org": self.org_id, "subject": subject, "erasure": uuid4()},
             )
             cursor.fetchall()

@@ -11,12 +11,15 @@ from sqlalchemy import Engine
 
 from memory_core.db import organisations, searches
 from memory_core.db.engine import organisation_transaction
-from memory_core.embedders import BATCH, Guarded
+from memory_core.embedders import BATCH, BATCH_LIMIT_S, Guarded, Vector
 from memory_core.embedding import Choice, Unserved
-from memory_core.errors import EmbedderUnavailable
+from memory_core.errors import EmbedderError, EmbedderTimeout, EmbedderUnavailable
 
 Clock = Callable[[], datetime]
 Progress = Callable[[int, int], None]  # done, of how many
+Batch = Sequence[tuple[UUID, str]]
+
+MOST_BAD_TEXTS = 3  # in one batch; more than that is the embedder's fault
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -34,45 +37,80 @@ def embed_backlog(
     *,
     clock: Clock | None = None,
     among: Sequence[UUID] | None = None,
-    limit_s: float | None = None,
+    limit_s: float = BATCH_LIMIT_S,
     progress: Progress | None = None,
 ) -> Embedded:
     """Give every live memory (or each of `among`) a vector by the organisation's model, and pin that with the first.
 
     Works in batches, each in a transaction of its own, so that an interruption loses one batch's work and no memory.
-    Raises an `EmbedderError` where no embedder serves or it fails.
+    Raises an `EmbedderError` where no embedder serves or it fails; for a single text that none can be made of, only after
+    all others have theirs.
     """
     with organisation_transaction(engine, org_id) as connection:
         census = organisations.census(connection, org_id, now=clock() if clock else None, count_to=0)
     total = census.unembedded if among is None else len(among)
     pinned, dimensions = census.pinned_model, census.pinned_dimensions
-    done = 0
     embedder = _chosen(choose, pinned)
-    batches = _Batches(engine, org_id, clock=clock, among=among)
+    done, tried = 0, 0
+    failures: list[EmbedderError] = []
     if progress:
         progress(0, total)
-    for batch in batches.by(embedder.name):
-        texts = [text for _, text in batch]
-        vectors = (
-            embedder.embed_documents(texts, dimensions=dimensions)
-            if limit_s is None
-            else embedder.embed_documents(texts, dimensions=dimensions, limit_s=limit_s)
-        )
-        with organisation_transaction(engine, org_id) as connection:
-            standing = organisations.pin(
-                connection, org_id, model=embedder.name, dimensions=len(vectors[0]), replace=False
-            )
-            if standing == (embedder.name, len(vectors[0])):
-                made = {memory_id: (text, vector) for (memory_id, text), vector in zip(batch, vectors, strict=True)}
-                searches.embed(connection, org_id, made, model=embedder.name)
-        if standing != (embedder.name, len(vectors[0])):
-            # Somebody pinned another model meanwhile: vectors of two models never meet, so ours are dropped.
-            return embed_backlog(engine, org_id, choose, clock=clock, among=among, limit_s=limit_s, progress=progress)
-        dimensions = len(vectors[0])
-        done += len(batch)
+    for batch in _Batches(engine, org_id, clock=clock, among=among).by(embedder.name):
+        made, failed = _vectors(embedder, batch, dimensions=dimensions, limit_s=limit_s)
+        failures += failed
+        tried += len(batch)
+        if made:
+            dimensions = len(next(iter(made.values()))[1])
+            with organisation_transaction(engine, org_id) as connection:
+                standing = organisations.pin(
+                    connection, org_id, model=embedder.name, dimensions=dimensions, replace=False
+                )
+                if standing == (embedder.name, dimensions):
+                    done += searches.embed(connection, org_id, made, model=embedder.name)
+            if standing != (embedder.name, dimensions):
+                # Somebody pinned another model meanwhile: vectors of two models never meet, so ours are dropped.
+                return embed_backlog(
+                    engine, org_id, choose, clock=clock, among=among, limit_s=limit_s, progress=progress
+                )
         if progress:
-            progress(done, max(total, done))
+            progress(tried, max(total, tried))
+    if failures:
+        raise failures[0]
     return Embedded(count=done, model=embedder.name)
+
+
+def _vectors(
+    embedder: Guarded, batch: Batch, *, dimensions: int | None, limit_s: float
+) -> tuple[dict[UUID, tuple[str, Vector]], list[EmbedderError]]:
+    """Return the batch's vectors by identifier, with the failures of single texts that none can be made of.
+
+    Raises the `EmbedderError` where it is the embedder that fails, and not a text.
+    """
+    texts = [text for _, text in batch]
+    try:
+        vectors = embedder.embed_documents(texts, dimensions=dimensions, limit_s=limit_s)
+    except EmbedderTimeout:
+        raise
+    except EmbedderError:
+        if len(batch) == 1:
+            raise
+    else:
+        return {one: (text, vector) for (one, text), vector in zip(batch, vectors, strict=True)}, []
+    made: dict[UUID, tuple[str, Vector]] = {}
+    failures: list[EmbedderError] = []
+    for memory_id, text in batch:
+        try:
+            made[memory_id] = (
+                text,
+                embedder.embed_documents([text], dimensions=dimensions, limit_s=limit_s, anew=True)[0],
+            )
+        except EmbedderTimeout:
+            raise
+        except EmbedderError as failure:
+            failures.append(failure)
+            if len(failures) > MOST_BAD_TEXTS or (len(failures) > 1 and not made):
+                raise
+    return made, failures
 
 
 def repin(engine: Engine, org_id: str, embedder: Guarded) -> None:

@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from functools import cached_property
 from pathlib import Path
 from typing import Literal
+from urllib.parse import urlsplit
 
 from platformdirs import user_data_path
 from pydantic import Field, SecretStr, ValidationError, field_validator
@@ -58,9 +59,21 @@ class Settings(BaseSettings):
     @classmethod
     def _is_embedder(cls, value: str) -> str:
         model = value.removeprefix("ollama:")
-        if value in ("auto", "minilm", "none") or (model != value and not identifier_refusal(value, field="")):
+        if value in ("auto", "minilm", "none") or (model != value and not identifier_refusal(model, field="")):
             return value
         raise ValueError("must be auto, minilm, none or ollama:<model>")
+
+    @field_validator("ollama_host")
+    @classmethod
+    def _is_http(cls, value: str) -> str:
+        try:
+            split = urlsplit(value if "://" in value else f"http://{value}")
+            usable = split.scheme in ("http", "https") and split.port != 0
+        except ValueError:
+            usable = False
+        if not usable:
+            raise ValueError("must be http://host:port")
+        return value
 
     @cached_property
     def home(self) -> Path:

@@ -14,15 +14,13 @@ from typing import Any, Protocol, TypeVar
 import httpx
 import numpy
 import ollama
-import onnxruntime
-from tokenizers import Tokenizer
 
 from memory_core.errors import BadVector, EmbedderError, EmbedderTimeout, EmbedderUnavailable
 
 Vector = Sequence[float]
 Answer = TypeVar("Answer")
 
-MAX_DIMENSIONS = 4000  # a halfvec that stays in its row's page
+MAX_DIMENSIONS = 3900  # a halfvec that stays in its row's page
 LARGEST_HALF = 65504.0
 QUERY_LIMIT_S = 2.0
 BATCH_LIMIT_S = 60.0
@@ -55,6 +53,10 @@ class MiniLM:
     def __init__(self, threads: int = 2) -> None:
         if not self.is_installed():
             raise EmbedderUnavailable("MiniLM is not installed; run: make install")
+        # Here, and not on top: importing it takes a second, and a process that forked afterwards hangs when it exits.
+        import onnxruntime  # noqa: PLC0415
+        from tokenizers import Tokenizer  # noqa: PLC0415
+
         options = onnxruntime.SessionOptions()
         options.intra_op_num_threads = threads
         options.add_session_config_entry("session.intra_op.allow_spinning", "0")
@@ -65,6 +67,7 @@ class MiniLM:
         self._session = onnxruntime.InferenceSession(str(weights), options, providers=["CPUExecutionProvider"])
         self._tokenizer = Tokenizer.from_file(str(words))
         self._tokenizer.enable_truncation(256)
+        self._tokenizer.no_padding()  # tokenizer.json pads to 128, and every padding token would count as a word
 
     @staticmethod
     def is_installed() -> bool:
@@ -101,13 +104,17 @@ class Ollama:
         self._host = host
         self._document, self._query = TASK_WORDS.get(model.partition(":")[0].rpartition("/")[2], ("", ""))
         # trust_env: a proxy from the environment must not see what is remembered
-        self._client = ollama.Client(host=host, timeout=BATCH_LIMIT_S, trust_env=False)
+        self._client = ollama.Client(host=host, timeout=BATCH_LIMIT_S, trust_env=False, follow_redirects=False)
+
+    def close(self) -> None:
+        """Close its connections."""
+        self._client.close()  # type: ignore[no-untyped-call]
 
     def has_model(self) -> bool:
         """Say whether the server answers and has the model; never raises."""
         try:
             self._client.show(self._model)
-        except (ollama.ResponseError, httpx.HTTPError, ConnectionError, ValueError):
+        except Exception:  # whatever stands at the address, it is no Ollama with the model
             return False
         return True
 
@@ -117,7 +124,10 @@ class Ollama:
 
     def embed_query(self, text: str) -> Vector:
         """Return the vector to search with."""
-        return self._embed([self._query + text])[0]
+        vectors = self._embed([self._query + text])
+        if len(vectors) != 1:
+            raise BadVector(f"the embedder answered with {len(vectors)} vectors for one text")
+        return vectors[0]
 
     def _embed(self, texts: list[str]) -> Sequence[Vector]:
         try:
@@ -150,14 +160,14 @@ class Guarded:
         return checked_vectors(vectors, count=1, dimensions=dimensions)[0]
 
     def embed_documents(
-        self, texts: Sequence[str], *, dimensions: int | None = None, limit_s: float = BATCH_LIMIT_S
+        self, texts: Sequence[str], *, dimensions: int | None = None, limit_s: float = BATCH_LIMIT_S, anew: bool = False
     ) -> Sequence[Vector]:
         """Return one vector a text, within the limit; raises an `EmbedderError`."""
-        vectors = self._ask(lambda: self._embedder.embed_documents(texts), limit_s=limit_s)
+        vectors = self._ask(lambda: self._embedder.embed_documents(texts), limit_s=limit_s, anew=anew)
         return checked_vectors(vectors, count=len(texts), dimensions=dimensions)
 
-    def _ask(self, ask: Callable[[], Answer], *, limit_s: float) -> Answer:
-        if self._failure is not None and self._clock() < self._paused_until:
+    def _ask(self, ask: Callable[[], Answer], *, limit_s: float, anew: bool = False) -> Answer:
+        if not anew and self._failure is not None and self._clock() < self._paused_until:
             raise self._failure
         try:
             answer = within(limit_s, ask)

@@ -7,7 +7,8 @@ from dataclasses import dataclass
 
 from memory_core.config import Settings
 from memory_core.embedders import OLLAMA_MODEL, Embedder, Guarded, MiniLM, Ollama, minilm, on_ollama, within
-from memory_core.errors import EmbedderTimeout
+from memory_core.errors import EmbedderTimeout, Refused
+from memory_core.identifiers import identifier_refusal
 
 NONE_CONFIGURED = "no embedder is configured"
 ANOTHER_MODEL = "the organisation's embeddings are by another model than the configured one"
@@ -48,9 +49,15 @@ def configured(settings: Settings) -> Choice:
 
 
 def given(embedder: Embedder | Guarded | None) -> Choice:
-    """Return the choice of a caller who brings an embedder, or none."""
+    """Return the choice of a caller who brings an embedder, or none.
+
+    Raises `Refused` for an embedder whose name is no identifier, since it is stored beside every vector.
+    """
     if embedder is None:
         return Choice(is_none=True, serve=lambda pinned: Unserved(reason=NONE_CONFIGURED))
+    refused = identifier_refusal(embedder.name, field="embedder.name")
+    if refused:
+        raise Refused(refused)
     guarded = embedder if isinstance(embedder, Guarded) else Guarded(embedder)
     return Choice(
         is_none=False,
@@ -62,7 +69,7 @@ def by_name(name: str, settings: Settings) -> Guarded | Unserved:
     """Return the embedder of a name as the database pins it: `minilm` or `ollama:<model>`."""
     if name == "minilm":
         return minilm() if MiniLM.is_installed() else Unserved(reason="MiniLM is not installed")
-    if name.startswith("ollama:") and len(name) > len("ollama:"):
+    if name.startswith("ollama:") and not identifier_refusal(name.removeprefix("ollama:"), field="model"):
         return on_ollama(name.removeprefix("ollama:"), settings.ollama_host)
     return Unserved(reason=ANOTHER_MODEL)
 
@@ -72,3 +79,5 @@ def _answers(server: Ollama) -> bool:
         return within(PROBE_LIMIT_S, server.has_model)
     except EmbedderTimeout:
         return False
+    finally:
+        server.close()

@@ -11,7 +11,7 @@ MemoryCoreError
 │   ├── DatabaseReadOnly       a standby, or switched to read only
 │   ├── NotMigrated            its schema is at another revision
 │   ├── NoVectorExtension      pgvector is missing or too old
-│   └── UnsafeRole             the role could bypass row level security
+│   └── UnsafeRole             the role is not fit to be the application's
 ├── EmbeddedServerError        the embedded PostgreSQL cannot be started
 └── EmbedderError              no vector could be made
     ├── EmbedderUnavailable    unreachable, or failing on its side          (retryable)
@@ -120,7 +120,7 @@ class NoVectorExtension(DatabaseError):
 
 
 class UnsafeRole(DatabaseError):
-    """The database role could bypass row level security."""
+    """The database role is not fit: it could bypass row level security, or lacks a right that the migration grants."""
 
 
 class EmbeddedServerError(MemoryCoreError):

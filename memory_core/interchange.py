@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from contextlib import suppress
+from contextlib import closing, suppress
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any, BinaryIO
@@ -20,7 +20,7 @@ from memory_core.rules.admission import Draft
 from memory_core.writing import Written, write
 
 MAX_LINE_BYTES = 1 << 20
-INSTANTS = ("created_at", "expires_at")
+INSTANTS = ("created_at", "expires_at", "last_seen_at")
 Progress = Callable[[int], None]  # lines so far
 
 
@@ -116,8 +116,9 @@ def export_lines(engine: Engine, org_id: str, *, clock: Callable[[], datetime] |
     """
     with organisation_transaction(engine, org_id) as connection:
         now = clock() if clock else organisations.moment(connection)
-        for memory, label, aliases in memories.live_with_names(connection, org_id, now=now):
-            yield json.dumps(_fields(memory, label, aliases), ensure_ascii=False)
+        with closing(memories.live_with_names(connection, org_id, now=now)) as found:
+            for memory, label, aliases in found:
+                yield json.dumps(_fields(memory, label, aliases), ensure_ascii=False)
 
 
 def left_out(counts: Mapping[Any, int]) -> dict[str, int]:
@@ -145,7 +146,10 @@ def _fields(memory: Memory, label: str | None, aliases: Iterable[str]) -> dict[s
     }
     if memory.source:
         fields["source"] = memory.source
-    return fields | {"created_at": memory.created_at.isoformat(), "expires_at": memory.expires_at.isoformat()}
+    fields |= {"created_at": memory.created_at.isoformat(), "expires_at": memory.expires_at.isoformat()}
+    # The expiry counts from the last time it was remembered, without which it might lie beyond the maximum.
+    seen_again = memory.last_seen_at > memory.created_at
+    return fields | ({"last_seen_at": memory.last_seen_at.isoformat()} if seen_again else {})
 
 
 def _text(raw: bytes, *, first: bool) -> str:

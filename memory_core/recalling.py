@@ -81,6 +81,8 @@ class Recaller:
                 )
                 seen = _pin(census)
                 if seen == question.pinned or request.ranking is Ranking.RECENCY:
+                    if not census.listed:
+                        organisations.found(connection, self._org_id)
                     chosen = self._choice(connection, request, question, census)
                     return self._recorded(connection, request, question, census, chosen, began)
             # The model was pinned or changed since this store last looked: vectors of two models never meet.

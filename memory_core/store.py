@@ -12,13 +12,14 @@ from uuid import UUID
 from sqlalchemy import URL, Connection, Engine
 
 from memory_core.backlog import Embedded, Progress, embed_backlog, repin
+from memory_core.characters import has_surrogate
 from memory_core.config import Settings
 from memory_core.config import settings as read_settings
 from memory_core.db import database, erasures, holding, organisations, recalls, subjects
 from memory_core.db.engine import organisation_transaction, transaction
-from memory_core.embedders import Embedder
+from memory_core.embedders import BATCH_LIMIT_S, Embedder
 from memory_core.embedding import Choice, Unserved, by_name, configured, given
-from memory_core.errors import EmbedderError, OnHold, Refusal, Refused
+from memory_core.errors import MemoryCoreError, OnHold, Refusal, Refused
 from memory_core.identifiers import identifier_refusal
 from memory_core.identity import new_id
 from memory_core.model import (
@@ -159,7 +160,7 @@ class MemoryStore:
         of the first item that may not be stored. `progress` is told of the embedding: done, of how many.
         """
         drafts = [_draft(item, position) for position, item in enumerate(items)]
-        return self._embedded(self._write(drafts, bulk=True), limit_s=None, progress=progress)
+        return self._embedded(self._write(drafts, bulk=True), limit_s=BATCH_LIMIT_S, progress=progress)
 
     def embed(self, *, model: str | None = None, progress: Progress | None = None) -> Embedded:
         """Embed every live memory that has no vector by the organisation's model.
@@ -183,9 +184,7 @@ class MemoryStore:
         with organisation_transaction(self._engine, self.org_id) as connection:
             return write(connection, self.org_id, drafts, clock=self._clock, refused=refused).memories
 
-    def _embedded(
-        self, stored: list[Memory], *, limit_s: float | None, progress: Progress | None = None
-    ) -> list[Memory]:
+    def _embedded(self, stored: list[Memory], *, limit_s: float, progress: Progress | None = None) -> list[Memory]:
         waiting = {memory.memory_id for memory in stored if memory.embedding_model is None}
         if not waiting or self._choose.is_none:
             return stored
@@ -199,10 +198,9 @@ class MemoryStore:
                 limit_s=limit_s,
                 progress=progress,
             )
-        except EmbedderError:
-            return (
-                stored  # nothing is lost: `embed` makes the vectors later, and every recall says how many are missing
-            )
+        except MemoryCoreError:
+            # Nothing is lost: `embed` makes the vectors later, and every recall says how many are missing.
+            return stored
         if embedded.count < len(waiting):  # some were erased meanwhile
             return stored
         return [
@@ -273,7 +271,7 @@ class MemoryStore:
     def find_subjects(self, typed: str, *, limit: int = 50) -> list[FoundSubject]:
         """Return the subjects that answer what was typed, an exact id first; also those of whom only tombstones are left."""
         wanted = typed.strip()[:200]
-        if not wanted or "\x00" in wanted:
+        if not wanted or "\x00" in wanted or has_surrogate(wanted):
             return []
         with organisation_transaction(self._engine, self.org_id) as connection:
             known = subjects.named(connection, self.org_id)

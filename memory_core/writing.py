@@ -12,6 +12,7 @@ from sqlalchemy import Connection
 from memory_core.db import erasures, memories, organisations, subjects
 from memory_core.errors import Refusal, Refused
 from memory_core.identity import new_id
+from memory_core.labels import MAX_ALIASES
 from memory_core.model import Memory, Subject
 from memory_core.rules.admission import Admitted, Draft, admitted
 
@@ -47,8 +48,11 @@ def write(
     began = erasures.await_erasures(connection, org_id, named)
     now = clock() if clock else began
     new: dict[UUID, Admitted] = {}
+    names = _Names(connection, org_id, named)
     for position, draft in enumerate(drafts):
         item = admitted(draft, now=now, policy=policy)
+        if not isinstance(item, Refusal) and item.subject:
+            item = names.too_many(item.subject) or item
         if isinstance(item, Refusal):
             refused(position, item)
         else:
@@ -62,3 +66,28 @@ def write(
     stored = memories.remember(connection, org_id, new, now=now)
     fresh = {one.memory_id for one in stored} & new.keys()
     return Written(memories=stored, refreshed=len(stored) - len(fresh))
+
+
+class _Names:
+    """How many names each subject would have in the directory."""
+
+    def __init__(self, connection: Connection, org_id: str, about: Sequence[Subject]) -> None:
+        with_names = list({subject for subject in about if subject.label or subject.aliases})
+        known = subjects.named(connection, org_id, with_names) if with_names else []
+        self._known = {subject: _names(subject) for subject in known}
+
+    def too_many(self, subject: Subject) -> Refusal | None:
+        """Refuse a label or alias that the subject's entry has no room for; else count it in."""
+        given = _names(subject)
+        if not given:
+            return None
+        together = self._known.get(subject, set()) | given
+        if len(together) > MAX_ALIASES + 1:
+            reason = f"{subject} would have {len(together)} names; at most a label and {MAX_ALIASES} aliases"
+            return Refusal(rule="alias_count", field="subject.aliases", reason=reason)
+        self._known[subject] = together
+        return None
+
+
+def _names(subject: Subject) -> set[str]:
+    return {name for name in (subject.label, *subject.aliases) if name}

@@ -5,7 +5,7 @@ import streamlit as st
 
 from memory_core import FoundSubject, Held, HeldMemory, OnHold, Refused, Subject
 from memory_core.package import as_row, passphrase, sealed_package
-from pages import Visitor, explained, figures, gate, plain, require
+from pages import Visitor, explained, figures, gate, plain, require, safe_frame
 
 SHOWN_COLUMNS = {
     "written": st.column_config.DatetimeColumn("Written (UTC)", format="YYYY-MM-DD HH:mm"),
@@ -46,7 +46,7 @@ def search(visitor: Visitor) -> Subject | None:
     if len(found) == 1:
         return found[0].subject
     picked = st.dataframe(
-        pd.DataFrame([found_row(one) for one in found]),
+        safe_frame([found_row(one) for one in found]),
         hide_index=True,
         on_select="rerun",
         selection_mode="single-row",
@@ -93,7 +93,7 @@ def show(held: Held) -> None:
     )
     if not held.memories:
         return
-    table = pd.DataFrame([as_row(memory) for memory in held.memories])
+    table = safe_frame([as_row(memory) for memory in held.memories])
     for name in ("written", "expires", "erased_at"):
         table[name] = pd.to_datetime(table[name], utc=True)
     picked = st.dataframe(
@@ -177,7 +177,7 @@ def end_confirming() -> None:
 @st.dialog("Forget this subject", width="medium", on_dismiss=end_confirming)
 def confirm(visitor: Visitor, held: Held) -> None:
     """Ask for a reason and for the id typed again, then forget."""
-    st.text(f"{held.subject.label or 'No name is held'}   ({held.subject})")
+    st.text(f"{held.subject.label or 'No name is held'}   ({held.subject} of organisation {visitor.org_id})")
     st.markdown(
         f"**{held.with_text:,} memories lose their text and their embedding**, and the name and aliases go. "
         "What stays is a tombstone for each: who wrote it and when, who erased it, when and why. It cannot be undone."
@@ -186,8 +186,8 @@ def confirm(visitor: Visitor, held: Held) -> None:
         "Reason",
         max_chars=500,
         placeholder="such as: erasure request of 3 November",
-        help="Kept with the tombstones. Do not quote what is erased.",
     )
+    st.caption("The reason stays with the tombstones. Do not quote what is erased.")
     typed = st.text_input("Type the subject's id again to confirm")
     plain(held.subject.id)
     if st.button("Forget", type="primary", disabled=typed.strip() != held.subject.id or not reason.strip()):

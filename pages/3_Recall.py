@@ -2,11 +2,10 @@
 
 from uuid import uuid4
 
-import pandas as pd
 import streamlit as st
 
 from memory_core import Kind, Purpose, Ranking, Recall, RecalledMemory, RecallMode
-from pages import explained, figures, gate, plain
+from pages import explained, figures, gate, plain, safe_frame
 
 
 def outcome(recall: Recall, tokens_per_minute: int) -> None:
@@ -38,7 +37,7 @@ def outcome(recall: Recall, tokens_per_minute: int) -> None:
     )
     if recall.memories:
         st.dataframe(
-            pd.DataFrame([row(place, one) for place, one in enumerate(recall.memories, start=1)]),
+            safe_frame([row(place, one) for place, one in enumerate(recall.memories, start=1)]),
             hide_index=True,
             column_config={
                 "score": st.column_config.TextColumn("score", help="Cosine similarity, at most 1"),

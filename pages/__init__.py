@@ -6,11 +6,14 @@ import ipaddress
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
+from typing import Any
 
+import pandas as pd
 import streamlit as st
 
 from memory_core import MemoryCoreError, MemoryStore
 from memory_core.config import Settings, settings
+from memory_core.spreadsheet import disarmed
 
 ROLES = frozenset({"dpo", "engineer"})
 FIGURE_WIDTH = 151  # pixels: five beside each other on a small desktop, two on a telephone
@@ -106,6 +109,13 @@ def explained() -> Iterator[None]:
 def plain(text: str) -> None:
     """Show text exactly as it is: no Markdown, no HTML, no images fetched."""
     st.code(text, language=None, wrap_lines=True)
+
+
+def safe_frame(rows: list[dict[str, Any]]) -> pd.DataFrame:
+    """Return rows for a table, their text disarmed: a table's own buttons copy and download it for a spreadsheet."""
+    return pd.DataFrame(
+        [{name: disarmed(value) if isinstance(value, str) else value for name, value in row.items()} for row in rows]
+    )
 
 
 def figures(values: list[tuple[str, str, str]], *, width: int = FIGURE_WIDTH) -> None:

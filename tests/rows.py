@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 from psycopg import sql
@@ -58,11 +59,11 @@ def traces(database: Database, marker: str) -> list[str]:
     ]
 
 
-def await_lock_waits(database: Database, number: int, *, seconds: float = 15) -> None:
+def await_lock_waits(database: Database, number: int | Callable[[], int], *, seconds: float = 15) -> None:
     """Wait until this many of the database's sessions wait for a lock."""
     until = time.monotonic() + seconds
     waiting = "SELECT count(*) FROM pg_stat_activity WHERE datname = current_database() AND wait_event_type = 'Lock'"
     with database.connect(autocommit=True) as connection:
-        while connection.execute(waiting).fetchone() != (number,):
-            assert time.monotonic() < until, f"no {number} sessions came to wait for a lock"
+        while connection.execute(waiting).fetchone() != (number() if callable(number) else number,):
+            assert time.monotonic() < until, "those sessions never came to wait for a lock"
             time.sleep(0.01)

@@ -66,7 +66,8 @@ def _prepared(home: Path) -> URL:
     if home not in _migrated:
         schema.migrate_if_behind(cluster.owner, application_role=_role(cluster.application))
         _migrated.add(home)
-    return cluster.application
+    # What the environment says to libpq of another server must not steer this one's connections.
+    return cluster.application.update_query_dict({"hostaddr": "", "options": ""})
 
 
 def _application_url(settings: Settings, database_url: str | URL | None) -> URL | None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import atexit
+import re
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -27,6 +28,12 @@ from memory_core.errors import (
 )
 
 CONNECT_TIMEOUT_S = 5
+# What a caller knows a named constraint's columns by, where two callers at once can still reach it.
+FIELDS = {"alias_count": "subject.aliases"}
+# libpq gives no SQLSTATE where the server turns a connection away, which trying again does not change.
+_TURNED_AWAY = re.compile(
+    r"authentication failed|no pg_hba.conf entry|does not exist|permission denied|not permitted to log in"
+)
 
 _engines: dict[URL, Engine] = {}
 _engines_lock = threading.Lock()
@@ -116,6 +123,8 @@ def translated_errors() -> Iterator[None]:
         yield
     except MemoryCoreError:
         raise
+    except UnicodeEncodeError:
+        raise DatabaseError("the database cannot hold a lone surrogate") from None
     except (SQLAlchemyError, psycopg.Error) as error:
         raise translated(error) from error
 
@@ -134,9 +143,8 @@ def translated(error: SQLAlchemyError | psycopg.Error) -> MemoryCoreError:
     what = cause.diag.message_primary or ""
     if state in ("23514", "23502", "23505", "23503") and cause.diag.constraint_name:
         rule = cause.diag.constraint_name
-        return Refused(
-            Refusal(rule=rule, field=cause.diag.table_name or "row", reason="was refused by the database's own rule")
-        )
+        field = FIELDS.get(rule) or cause.diag.table_name or "row"
+        return Refused(Refusal(rule=rule, field=field, reason="was refused by the database's own rule"))
     if state == "25006":
         return DatabaseReadOnly("the database is read only; point DATABASE_URL at the primary")
     if state in ("40P01", "40001", "55P03", "57014"):
@@ -145,8 +153,14 @@ def translated(error: SQLAlchemyError | psycopg.Error) -> MemoryCoreError:
         return NotMigrated(f"the schema is not this version's ({what}); run: python -m memory_core migrate")
     if state in ("42501", "28000", "28P01"):
         return UnsafeRole(f"the database role may not do this ({what}); see: python -m memory_core migrate --sql")
-    if state.startswith("22") and "vector" in what:
-        return BadVector(what)
+    if "halfvec" in what or "vector" in what:
+        return BadVector(re.sub(r'".*"', "…", what))
+    if state.startswith("22"):
+        return DatabaseError(f"the database call failed: a value cannot be used ({type(cause).__name__})")
+    if not state and _TURNED_AWAY.search(str(cause)):
+        return UnsafeRole(f"the server refuses the connection: {first_line(cause)}")
+    if state.startswith("54"):
+        return DatabaseError(f"the database call failed: {what}")
     if isinstance(cause, psycopg.OperationalError) or state.startswith(("08", "53", "57")):
         return DatabaseUnavailable(f"the database cannot be reached or was lost: {first_line(cause)}")
     return DatabaseError(f"the database call failed: {what or type(cause).__name__}")

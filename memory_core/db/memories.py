@@ -2,17 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Generator, Mapping, Sequence
 from datetime import datetime
 from functools import cache
 from hashlib import sha256
-from operator import itemgetter
+from operator import attrgetter, itemgetter
 from typing import Any
 from uuid import UUID
 
-from sqlalchemy import ColumnElement, Connection, Row, and_, bindparam, case, func, select
+from sqlalchemy import ARRAY, ColumnElement, Connection, Row, Text, and_, bindparam, case, column, func, select
 from sqlalchemy.dialects.postgresql import insert
 
+from memory_core.db.statements import Statement
 from memory_core.db.tables import INSTANT, directory, memory
 from memory_core.model import Kind, Memory, Origin, Subject
 from memory_core.rules.admission import Admitted
@@ -20,6 +21,25 @@ from memory_core.rules.retention import state
 
 # All but the vector, which only the database compares, and the digest.
 COLUMNS = [column for column in memory.c if column.name not in ("embedding", "text_sha256")]
+# What a write gives, beside the organisation.
+WRITTEN = (
+    "memory_id",
+    "kind",
+    "subject_type",
+    "subject_id",
+    "text",
+    "text_sha256",
+    "origin",
+    "author",
+    "run_id",
+    "source",
+    "created_at",
+    "expires_at",
+    "seen_count",
+    "last_seen_at",
+    "last_seen_run_id",
+)
+AT_ONCE = 2000  # memories a statement
 KINDS = {kind.value: kind for kind in Kind}
 ORIGINS = {origin.value: origin for origin in Origin}
 
@@ -52,7 +72,7 @@ def remember(connection: Connection, org_id: str, new: Mapping[UUID, Admitted], 
 
     Returns one memory per entry, in order.
     """
-    rows = [_row(org_id, memory_id, item) for memory_id, item in new.items()]
+    rows = [_row(memory_id, item) for memory_id, item in new.items()]
     merged: dict[tuple[Any, ...], dict[str, Any]] = {}
     for row in rows:
         known = merged.get(_key(row))
@@ -64,16 +84,16 @@ def remember(connection: Connection, org_id: str, new: Mapping[UUID, Admitted], 
     for asked in (False, True):
         # In one order always: two loads of the same sentences then wait for each other instead of deadlocking.
         chosen = sorted((row for row in merged.values() if row["asked"] is asked), key=itemgetter("text_sha256"))
-        values = [{name: value for name, value in row.items() if name != "asked"} for row in chosen]
-        if values:
-            for found in connection.execute(_upsert(asked=asked), values):
-                stored[_key(found._asdict())] = memory_of(found, now=now)
+        for start in range(0, len(chosen), AT_ONCE):
+            together = chosen[start : start + AT_ONCE]
+            columns = {f"{name}s": [row[name] for row in together] for name in WRITTEN}
+            for found in _upsert(asked=asked).run(connection, org_id=org_id, **columns):
+                stored[_key_of(found)] = memory_of(found, now=now)
     return [stored[_key(row)] for row in rows]
 
 
-def _row(org_id: str, memory_id: UUID, item: Admitted) -> dict[str, Any]:
+def _row(memory_id: UUID, item: Admitted) -> dict[str, Any]:
     return {
-        "org_id": org_id,
         "memory_id": memory_id,
         "kind": item.kind.value,
         "subject_type": item.subject.type if item.subject else None,
@@ -87,13 +107,14 @@ def _row(org_id: str, memory_id: UUID, item: Admitted) -> dict[str, Any]:
         "created_at": item.created_at,
         "expires_at": item.expires_at,
         "seen_count": 1,
-        "last_seen_at": item.created_at,
+        "last_seen_at": item.last_seen_at,
         "last_seen_run_id": item.run_id,
         "asked": item.expiry_was_asked,
     }
 
 
 _key = itemgetter("text", "kind", "origin", "author", "subject_type", "subject_id")
+_key_of = attrgetter("text", "kind", "origin", "author", "subject_type", "subject_id")
 
 
 def _refresh(known: dict[str, Any], again: dict[str, Any]) -> None:
@@ -102,33 +123,44 @@ def _refresh(known: dict[str, Any], again: dict[str, Any]) -> None:
         known["last_seen_at"], known["last_seen_run_id"] = again["last_seen_at"], again["run_id"]
     if again["asked"]:
         known["asked"], known["expires_at"] = True, again["expires_at"]
-    elif not known["asked"]:
+    else:
         known["expires_at"] = max(known["expires_at"], again["expires_at"])
 
 
 @cache
-def _upsert(*, asked: bool) -> Any:
-    new = insert(memory)
+def _upsert(*, asked: bool) -> Statement:
+    # One array a column: a row of parameters for each memory would be parsed again at every load.
+    arrays = [bindparam(f"{name}s", type_=ARRAY(memory.c[name].type)) for name in WRITTEN]
+    given = (
+        func.unnest(*arrays)
+        .table_valued(*(column(name, memory.c[name].type) for name in WRITTEN), name="given")
+        .render_derived()
+    )
+    new = insert(memory).from_select(
+        ["org_id", *WRITTEN], select(bindparam("org_id", type_=Text), *(given.c[name] for name in WRITTEN))
+    )
     later = new.excluded.last_seen_at >= memory.c.last_seen_at
-    return new.on_conflict_do_update(
-        index_elements=["org_id", "text_sha256", "kind", "origin", "author", "subject_type", "subject_id"],
-        index_where=memory.c.text_sha256.is_not(None),
-        set_={
-            "seen_count": memory.c.seen_count + new.excluded.seen_count,
-            "last_seen_at": func.greatest(memory.c.last_seen_at, new.excluded.last_seen_at),
-            "last_seen_run_id": case((later, new.excluded.last_seen_run_id), else_=memory.c.last_seen_run_id),
-            # A default never shortens what somebody asked for; a date that was asked for is taken as it is.
-            "expires_at": new.excluded.expires_at
-            if asked
-            else func.greatest(memory.c.expires_at, new.excluded.expires_at),
-        },
-        where=memory.c.org_id == new.excluded.org_id,
-    ).returning(*COLUMNS)
+    return Statement(
+        new.on_conflict_do_update(
+            index_elements=["org_id", "text_sha256", "kind", "origin", "author", "subject_type", "subject_id"],
+            index_where=memory.c.text_sha256.is_not(None),
+            set_={
+                "seen_count": memory.c.seen_count + new.excluded.seen_count,
+                "last_seen_at": func.greatest(memory.c.last_seen_at, new.excluded.last_seen_at),
+                "last_seen_run_id": case((later, new.excluded.last_seen_run_id), else_=memory.c.last_seen_run_id),
+                # A default never shortens what somebody asked for; a date that was asked for is taken as it is.
+                "expires_at": new.excluded.expires_at
+                if asked
+                else func.greatest(memory.c.expires_at, new.excluded.expires_at),
+            },
+            where=memory.c.org_id == bindparam("org_id"),
+        ).returning(*COLUMNS)
+    )
 
 
 def live_with_names(
     connection: Connection, org_id: str, *, now: datetime
-) -> Iterator[tuple[Memory, str | None, Sequence[str]]]:
+) -> Generator[tuple[Memory, str | None, Sequence[str]]]:
     """Yield every live memory, oldest first, with its subject's label and aliases; read in portions."""
     statement = (
         select(directory.c.label, directory.c.aliases, *COLUMNS)
@@ -145,8 +177,9 @@ def live_with_names(
         .order_by(memory.c.created_at, memory.c.memory_id)
         .execution_options(yield_per=500)
     )
-    for row in connection.execute(statement, {"org_id": org_id, "now": now}):
-        yield memory_of(row, now=now), row.label, row.aliases or ()
+    with connection.execute(statement, {"org_id": org_id, "now": now}) as rows:
+        for row in rows:
+            yield memory_of(row, now=now), row.label, row.aliases or ()
 
 
 def memory_of(row: Row[Any], *, now: datetime) -> Memory:

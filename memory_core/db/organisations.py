@@ -22,6 +22,7 @@ class Census:
     """What a recall must know of an organisation before it searches."""
 
     now: datetime
+    listed: bool  # whether the organisation is in the list yet
     pinned_model: str | None
     pinned_dimensions: int | None
     unembedded: int  # live memories without an embedding by the pinned model
@@ -61,6 +62,7 @@ def census(connection: Connection, org_id: str, *, now: datetime | None, count_t
     row = _census(now is not None).run(connection, org_id=org_id, count_to=count_to, **clock).one()
     return Census(
         now=row.now,
+        listed=row.listed,
         pinned_model=row.embedding_model,
         pinned_dimensions=row.embedding_dimensions,
         unembedded=row.unembedded,
@@ -94,6 +96,7 @@ def _census(clock: bool) -> Statement:
     return Statement(
         select(
             moment.c.now,
+            select(literal(1)).where(organisation.c.org_id == bindparam("org_id")).exists().label("listed"),
             model,
             setting.c.embedding_dimensions,
             unembedded.label("unembedded"),

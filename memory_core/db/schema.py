@@ -30,6 +30,10 @@ def newest_revision() -> str:
     return head
 
 
+def _known() -> set[str]:
+    return {script.revision for script in ScriptDirectory(str(MIGRATIONS)).walk_revisions()}
+
+
 def migrate(owner: URL, *, application_role: str, revision: str = "head") -> tuple[str | None, str | None]:
     """Bring a database to a revision and return the revisions before and after.
 
@@ -41,6 +45,10 @@ def migrate(owner: URL, *, application_role: str, revision: str = "head") -> tup
         with translated_errors(), engine.begin() as connection:
             connection.execute(text("SELECT pg_advisory_xact_lock(:key)"), {"key": _MIGRATION_LOCK})
             before = _revision(connection)
+            if before is not None and before not in _known():
+                raise NotMigrated(
+                    f"the database is at revision {before}, which this version ({newest_revision()}) does not know"
+                )
             if before is None or before != newest_revision():
                 _require_vector_is_available(connection)
             _require_role(connection, application_role)

@@ -169,20 +169,24 @@ def _unembedded(clock: bool, among: bool, after: bool) -> Statement:
 
 def embed(
     connection: Connection, org_id: str, vectors: Mapping[UUID, tuple[str, Sequence[float]]], *, model: str
-) -> None:
+) -> int:
     """Store vectors, each only while its memory still has the text it was made from and may be used."""
-    _embed().run_for_each(
-        connection,
-        [
-            {
-                "org_id": org_id,
-                "model": model,
-                "id": memory_id,
-                "digest": digest(text),
-                "vector": as_vector(vector),
-            }
-            for memory_id, (text, vector) in vectors.items()
-        ],
+    return (
+        _embed()
+        .run_for_each(
+            connection,
+            [
+                {
+                    "org_id": org_id,
+                    "model": model,
+                    "id": memory_id,
+                    "digest": digest(text),
+                    "vector": as_vector(vector),
+                }
+                for memory_id, (text, vector) in vectors.items()
+            ],
+        )
+        .rowcount
     )
 
 

@@ -32,16 +32,22 @@ _ENTER = text(
 
 def enter(connection: Connection, org_id: str, subjects: Iterable[Subject]) -> None:
     """Add what the subjects can be found by to their directory entries; a subject without a name adds nothing."""
+    # A bulk load names the same subject in the same way again and again.
+    named = dict.fromkeys(
+        (subject.type, subject.id, subject.label, tuple(subject.aliases))
+        for subject in subjects
+        if subject.label is not None or subject.aliases
+    )
     entries = [
         {
             "org_id": org_id,
-            "subject_type": subject.type,
-            "subject_id": subject.id,
-            "label": subject.label,
-            "aliases": sorted({alias for alias in subject.aliases if alias != subject.label}),
+            "subject_type": subject_type,
+            "subject_id": subject_id,
+            "label": label,
+            "aliases": sorted({alias for alias in aliases if alias != label}),
         }
-        for subject in sorted(subjects, key=lambda one: (one.type, one.id))
-        if subject.label is not None or subject.aliases
+        # In one order always, so that two loads wait for each other; of two labels in one load the first in it stands.
+        for subject_type, subject_id, label, aliases in sorted(named, key=lambda one: one[:2])
     ]
     if entries:
         connection.execute(_ENTER, entries)

@@ -58,7 +58,7 @@ organisation_setting = Table(
     CheckConstraint(
         "(embedding_model IS NULL) = (embedding_dimensions IS NULL)", name="pinned_model_has_its_dimensions"
     ),
-    CheckConstraint("embedding_dimensions BETWEEN 1 AND 4000", name="dimensions_fit_in_a_page"),
+    CheckConstraint("embedding_dimensions BETWEEN 1 AND 3900", name="dimensions_fit_in_a_page"),
     CheckConstraint(is_identifier("embedding_model"), name="embedding_model_is_an_identifier"),
 )
 
@@ -113,13 +113,13 @@ memory = Table(
         "(embedding IS NULL) = (embedding_model IS NULL) AND (embedding IS NULL OR text IS NOT NULL)",
         name="embedding_has_its_model_and_text",
     ),
-    CheckConstraint("embedding IS NULL OR vector_dims(embedding) <= 4000", name="embedding_fits_in_a_page"),
+    CheckConstraint("embedding IS NULL OR vector_dims(embedding) <= 3900", name="embedding_fits_in_a_page"),
     CheckConstraint(
-        "(origin = 'person' AND author ~ '^user:.') OR (origin = 'inference' AND author ~ '^agent:.')",
+        "(origin <> 'person' OR author ~ '^user:.') AND (origin <> 'inference' OR author ~ '^agent:.')",
         name="author_matches_origin",
     ),
     CheckConstraint(
-        "expires_at > created_at AND expires_at <= last_seen_at + interval '10 years'",
+        "isfinite(expires_at) AND expires_at > created_at AND expires_at <= last_seen_at + interval '10 years'",
         name="expiry_is_after_creation_and_within_ten_years",
     ),
     CheckConstraint("last_seen_at >= created_at AND seen_count >= 1", name="seen_since_it_was_created"),

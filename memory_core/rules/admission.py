@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from datetime import datetime
+from datetime import UTC, datetime
 from enum import StrEnum
 from typing import TypeVar
 
@@ -35,6 +35,7 @@ class Draft:
     source: object = None
     created_at: object = None
     expires_at: object = None
+    last_seen_at: object = None  # when it was last remembered again, where that is known from elsewhere
 
     @classmethod
     def from_mapping(cls, item: Mapping[str, object]) -> Draft:
@@ -45,7 +46,7 @@ class Draft:
         """
         for name in item:
             if name not in cls.__dataclass_fields__:
-                raise Refused(Refusal(rule="field_is_known", field=str(name)[:128], reason="is no field of a memory"))
+                raise Refused(Refusal(rule="field_is_known", field=shown(name), reason="is no field of a memory"))
         draft = cls(**item)
         return replace(draft, subject=_subject_of(draft.subject)) if isinstance(draft.subject, Mapping) else draft
 
@@ -63,6 +64,7 @@ class Admitted:
     source: str | None
     created_at: datetime
     expires_at: datetime
+    last_seen_at: datetime  # the moment its expiry counts from
     expiry_was_asked: bool  # False: the default applied, which never shortens what a repeat finds
 
 
@@ -86,13 +88,17 @@ def admitted(draft: Draft, *, now: datetime, policy: Policy) -> Admitted | Refus
         or source_refusal(draft.source)
         or instant_refusal(draft.created_at, field="created_at", now=now)
         or instant_refusal(draft.expires_at, field="expires_at")
+        or instant_refusal(draft.last_seen_at, field="last_seen_at", now=now)
     )
     if refusal:
         return refusal
-    created_at = draft.created_at if isinstance(draft.created_at, datetime) else now
-    asked = draft.expires_at if isinstance(draft.expires_at, datetime) else None
-    expires_at = expiry(created_at, asked=asked, policy=policy)
-    refusal = expiry_refusal(expires_at, created_at=created_at, now=now, policy=policy)
+    created_at = _utc(draft.created_at) or now
+    last_seen_at = _utc(draft.last_seen_at) or created_at
+    if last_seen_at < created_at:
+        return Refusal(rule="seen_since_it_was_created", field="last_seen_at", reason="lies before created_at")
+    asked = _utc(draft.expires_at)
+    expires_at = expiry(last_seen_at, asked=asked, policy=policy)
+    refusal = expiry_refusal(expires_at, since=last_seen_at, now=now, policy=policy)
     if refusal:
         return refusal
     return Admitted(
@@ -105,8 +111,14 @@ def admitted(draft: Draft, *, now: datetime, policy: Policy) -> Admitted | Refus
         source=None if draft.source is None else str(draft.source),
         created_at=created_at,
         expires_at=expires_at,
+        last_seen_at=last_seen_at,
         expiry_was_asked=asked is not None,
     )
+
+
+def _utc(instant: object) -> datetime | None:
+    # In UTC, since adding days to a wall clock that is put back adds an hour too many.
+    return instant.astimezone(UTC) if isinstance(instant, datetime) else None
 
 
 def text_refusal(text: object) -> Refusal | None:
@@ -154,6 +166,11 @@ def author_refusal(origin: Origin, author: str) -> Refusal | None:
     return None
 
 
+def shown(name: object) -> str:
+    """Return a name somebody made up in characters that any terminal can print."""
+    return "".join(c if c.isprintable() else ascii(c)[1:-1] for c in str(name)[:100])
+
+
 def _member(words: type[Word], value: object, *, field: str) -> Word | Refusal:
     if isinstance(value, str):
         try:
@@ -167,7 +184,7 @@ def _member(words: type[Word], value: object, *, field: str) -> Word | Refusal:
 def _subject_of(fields: Mapping[object, object]) -> Subject:
     for name in fields:
         if name not in SUBJECT_FIELDS:
-            field = f"subject.{name}"[:128]
+            field = f"subject.{shown(name)}"
             raise Refused(Refusal(rule="field_is_known", field=field, reason="is no field of a subject"))
     aliases = fields.get("aliases")
     return Subject(

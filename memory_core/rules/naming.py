@@ -24,7 +24,8 @@ class Match:
 
 def folded(name: str) -> str:
     """Return a name without case, accents, compatibility forms and punctuation, its words single-spaced."""
-    decomposed = unicodedata.normalize("NFKD", name.casefold())
+    # Twice: a compatibility form may hide a capital (№), and a capital may fold to more than one character (İ).
+    decomposed = unicodedata.normalize("NFKD", unicodedata.normalize("NFKD", name).casefold())
     kept = "".join(
         character if unicodedata.category(character)[0] in "LMN" or character == "@" else " "
         for character in decomposed

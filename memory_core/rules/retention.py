@@ -9,12 +9,15 @@ from memory_core.model import State
 from memory_core.rules.policy import DEFAULT_EXPIRY, Policy
 
 
-def expiry(created_at: datetime, *, asked: datetime | None, policy: Policy) -> datetime:
-    """Return when it expires: as asked for, else 90 days after its creation or the organisation's maximum if that is less."""
+def expiry(since: datetime, *, asked: datetime | None, policy: Policy) -> datetime:
+    """Return when it expires: as asked for, else 90 days, or the organisation's maximum if that is less.
+
+    `since` is when it was created or, if later, last remembered again.
+    """
     if asked is not None:
         return asked
     try:
-        return created_at + min(DEFAULT_EXPIRY, timedelta(days=policy.maximum_days))
+        return since + min(DEFAULT_EXPIRY, timedelta(days=policy.maximum_days))
     except OverflowError:  # the last days of the year 9999
         return datetime.max.replace(tzinfo=UTC)
 
@@ -24,7 +27,7 @@ def is_due(expires_at: datetime, *, now: datetime) -> bool:
     return expires_at <= now
 
 
-def expiry_refusal(expires_at: datetime, *, created_at: datetime, now: datetime, policy: Policy) -> Refusal | None:
+def expiry_refusal(expires_at: datetime, *, since: datetime, now: datetime, policy: Policy) -> Refusal | None:
     """Refuse an expiry that is past, not after the creation, or beyond the organisation's maximum."""
     if is_due(expires_at, now=now):
         return Refusal(
@@ -32,9 +35,9 @@ def expiry_refusal(expires_at: datetime, *, created_at: datetime, now: datetime,
             field="expires_at",
             reason=f"would be {expires_at.isoformat()}, which is past; give a later expires_at or leave it out",
         )
-    if expires_at <= created_at:
+    if expires_at <= since:
         return Refusal(rule="expiry_after_creation", field="expires_at", reason="must be later than created_at")
-    if expires_at - created_at > timedelta(days=policy.maximum_days):
+    if expires_at - since > timedelta(days=policy.maximum_days):
         return Refusal(
             rule="expiry_within_maximum",
             field="expires_at",

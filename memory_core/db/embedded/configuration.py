@@ -19,6 +19,7 @@ SETTINGS = {
     "shared_buffers": "128MB",
     "max_wal_size": "256MB",
     "jit": "off",
+    "autovacuum_naptime": "10s",  # after a bulk load the planner must not go by figures of an empty table for a minute
     "timezone": "UTC",
     "log_timezone": "UTC",
     "default_text_search_config": "pg_catalog.english",

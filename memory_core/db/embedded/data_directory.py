@@ -65,9 +65,10 @@ def check_version(folder: Folder, programs: Programs) -> None:
         )
 
 
-def last_lines(output: str, *, count: int = 3) -> str:
+def last_lines(output: str, *, count: int = 4) -> str:
     """Return the end of a program's output in one line that is safe to print."""
-    line = "; ".join(" ".join(line.split()) for line in output.strip().splitlines()[-count:])
+    lines = [" ".join(line.split()) for line in output.splitlines() if line.strip()]
+    line = "; ".join(lines[-count:])
     return "".join(character if character.isprintable() else "?" for character in line)
 
 

@@ -117,8 +117,9 @@ def opened_folder(home: Path, user: ServerUser) -> Folder:
 
     Raises `EmbeddedServerError` if it is a file, cannot be written, or (for root) somebody else could write in it.
     """
-    if os.path.lexists(home) and not home.is_dir():
-        raise EmbeddedServerError(f"{home} is a file; set MEMORY_HOME to a folder")
+    nearest = next(path for path in (home, *home.parents) if os.path.lexists(path))
+    if not nearest.is_dir():
+        raise EmbeddedServerError(f"{nearest} is a file; set MEMORY_HOME to a folder")
     _make(home, user)
     found = home.stat()
     if user.switched:
@@ -137,8 +138,20 @@ def opened_folder(home: Path, user: ServerUser) -> Folder:
     return Folder(home=home)
 
 
+def _check_way(path: Path, user: ServerUser) -> None:
+    blocked = user.blocked_at(path) if user.switched else None
+    if blocked:
+        raise EmbeddedServerError(
+            f"PostgreSQL runs as {user.name}, which cannot enter {blocked}; "
+            f"set MEMORY_HOME to a folder below /var/lib, or run: chmod o+x on it"
+        )
+
+
 def _make(home: Path, user: ServerUser) -> None:
-    for missing in reversed([path for path in (home, *home.parents) if not path.exists()]):
+    way = [path for path in (home, *home.parents) if not path.exists()]
+    if way:
+        _check_way(way[-1].parent, user)  # before anything is left behind there
+    for missing in reversed(way):
         try:
             missing.mkdir(mode=0o700 if missing == home else 0o755)
         except FileExistsError:
@@ -152,12 +165,7 @@ def hand_over(folder: Folder, user: ServerUser) -> None:
 
     Raises `EmbeddedServerError` if either is somebody else's, or open to others.
     """
-    blocked = user.blocked_at(folder.home) if user.switched else None
-    if blocked:
-        raise EmbeddedServerError(
-            f"PostgreSQL runs as {user.name}, which cannot enter {blocked}; "
-            f"set MEMORY_HOME to a folder below /var/lib, or run: chmod o+x on it"
-        )
+    _check_way(folder.home, user)
     if not os.path.lexists(folder.pg):
         folder.pg.mkdir(mode=0o700)
     if user.switched and folder.pg.lstat().st_uid == 0 and not any(folder.pg.iterdir()):

@@ -18,6 +18,7 @@ from memory_core.errors import EmbeddedServerError
 
 READY_TIMEOUT_S = 300  # the replay after a crash, on a slow disk
 CONNECT_TIMEOUT_S = 10  # for a server that is ready and still refuses us
+MAX_LAUNCHES = 3
 ORPHANS_TIMEOUT_S = 60  # for the processes of a killed server to notice
 
 
@@ -29,6 +30,7 @@ def server_connection(folder: Folder, user: ServerUser, superuser: URL, *, lock:
     socket_directory = folder.socket_directory(user)
     installed: Programs | None = None
     launch: Launch | None = None
+    launches = 0
     began = time.monotonic()
     why = ""
     while time.monotonic() < began + READY_TIMEOUT_S:
@@ -45,11 +47,14 @@ def server_connection(folder: Folder, user: ServerUser, superuser: URL, *, lock:
             if launch:
                 why = last_lines(launch.said(folder, user))
                 # The processes of a killed server keep its memory for a moment, and nobody may start beside them.
-                if "shared memory block" not in why or time.monotonic() > began + ORPHANS_TIMEOUT_S:
+                if "shared memory block" in why and time.monotonic() < began + ORPHANS_TIMEOUT_S:
+                    time.sleep(0.5)
+                elif launches >= MAX_LAUNCHES:  # more than one, since somebody may have killed the first
                     break
-                time.sleep(0.5)
             installed = installed or _prepared(folder, user, password=str(superuser.password), lock=lock)
+            remove_stale_locks(folder, user)
             launch = launched(installed.postgres, folder, user)
+            launches += 1
         time.sleep(0.02)
     raise EmbeddedServerError(
         f"PostgreSQL does not serve {folder.data} ({why or 'no answer'}); see {folder.log}, or set DATABASE_URL"
@@ -74,7 +79,6 @@ def _prepared(folder: Folder, user: ServerUser, *, password: str, lock: int) -> 
         check_version(folder, installed)
     else:
         make_data_directory(folder, user, installed, password=password, lock=lock)
-    remove_stale_locks(folder, user)
     # Root's own files, which the server's user can read and not change; no secrets are in them.
     mode = 0o644 if user.switched else 0o600
     settings = postgresql_conf(socket_directory=folder.socket_directory(user), hba_file=folder.authentication)

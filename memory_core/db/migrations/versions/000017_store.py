@@ -91,9 +91,9 @@ CREATE TABLE memory (
     CONSTRAINT text_is_not_blank CHECK (text IS NULL OR btrim(text) <> ''),
     CONSTRAINT digest_is_of_the_text CHECK ((text IS NULL) = (text_sha256 IS NULL) AND text_sha256 = sha256(convert_to(text, 'UTF8'))),
     CONSTRAINT embedding_has_its_model_and_text CHECK ((embedding IS NULL) = (embedding_model IS NULL) AND (embedding IS NULL OR text IS NOT NULL)),
-    CONSTRAINT embedding_fits_in_a_page CHECK (embedding IS NULL OR vector_dims(embedding) <= 4000),
-    CONSTRAINT author_matches_origin CHECK ((origin = 'person' AND author ~ '^user:.') OR (origin = 'inference' AND author ~ '^agent:.')),
-    CONSTRAINT expiry_is_after_creation_and_within_ten_years CHECK (expires_at > created_at AND expires_at <= last_seen_at + interval '10 years'),
+    CONSTRAINT embedding_fits_in_a_page CHECK (embedding IS NULL OR vector_dims(embedding) <= 3900),
+    CONSTRAINT author_matches_origin CHECK ((origin <> 'person' OR author ~ '^user:.') AND (origin <> 'inference' OR author ~ '^agent:.')),
+    CONSTRAINT expiry_is_after_creation_and_within_ten_years CHECK (isfinite(expires_at) AND expires_at > created_at AND expires_at <= last_seen_at + interval '10 years'),
     CONSTRAINT seen_since_it_was_created CHECK (last_seen_at >= created_at AND seen_count >= 1),
     CONSTRAINT tombstone_says_when_who_why CHECK ((forgotten_at IS NULL) = (forgotten_by IS NULL) AND (forgotten_at IS NULL) = (forgotten_reason IS NULL)),
     CONSTRAINT reason_length CHECK (char_length(forgotten_reason) BETWEEN 1 AND 500),
@@ -120,7 +120,7 @@ CREATE TABLE organisation_setting (
     CONSTRAINT setting_of_an_organisation FOREIGN KEY(org_id) REFERENCES organisation (org_id),
     CONSTRAINT maximum_is_within_ten_years CHECK (maximum_days BETWEEN 1 AND 3650),
     CONSTRAINT pinned_model_has_its_dimensions CHECK ((embedding_model IS NULL) = (embedding_dimensions IS NULL)),
-    CONSTRAINT dimensions_fit_in_a_page CHECK (embedding_dimensions BETWEEN 1 AND 4000),
+    CONSTRAINT dimensions_fit_in_a_page CHECK (embedding_dimensions BETWEEN 1 AND 3900),
     CONSTRAINT embedding_model_is_an_identifier CHECK (embedding_model ~ '^[A-Za-z0-9._:@/+-]{1,128}$')
 );
 
@@ -205,7 +205,7 @@ def upgrade() -> None:
     attributes = context.config.attributes
     grants = GRANTS.format(role=attributes["quoted_role"], schema=attributes["quoted_schema"])
     for statement in statements(grants):
-        op.execute(statement)
+        op.execute(statement.replace(":", "\\:"))  # a role's name may have a colon, which is no parameter
 
 
 def downgrade() -> None:
