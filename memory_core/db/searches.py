@@ -91,7 +91,8 @@ def nearest(
 def _nearest(model: str, dimensions: int, by_kind: bool, by_subject: bool, quantised: bool) -> Statement:
     if identifier_refusal(model, field="model"):
         raise ValueError(f"{model!r} is no model's name")
-    query = cast(bindparam("query", type_=Text), HALFVEC(dimensions))
+    # A parameter of the vector's own type: text would be parsed again for every row once the plan is a generic one.
+    query = cast(bindparam("query", type_=HALFVEC()), HALFVEC())
     distance = memory.c.embedding.cosine_distance(query).label("distance")
     comparable = (
         # As a literal: the owner's index of one model's vectors is partial, and a generic plan uses no partial index.
@@ -200,10 +201,10 @@ def _embed() -> Statement:
             memory.c.text_sha256 == bindparam("digest"),
             memory.c.restricted_at.is_(None),
         )
-        .values(embedding=cast(bindparam("vector", type_=Text), HALFVEC()), embedding_model=bindparam("model"))
+        .values(embedding=bindparam("vector", type_=HALFVEC()), embedding_model=bindparam("model"))
     )
 
 
 def as_vector(vector: Sequence[float]) -> str:
-    """Return a vector as PostgreSQL reads it."""
-    return "[" + ",".join(map(repr, vector)) + "]"
+    """Return a vector as PostgreSQL reads it; six digits are twice what a half-precision number keeps."""
+    return "[" + ",".join(["%.6g"] * len(vector)) % tuple(vector) + "]"
