@@ -10,8 +10,7 @@ PYTEST ?=
 .PHONY: run test check install install-test unit integration model browser bench clean
 
 run: install
-	$(PY) -m memory_core demo
-	$(PY) -m memory_core serve
+	$(PY) -m memory_core serve --demo
 
 test: check
 	$(PY) -m pytest $(PYTEST)

@@ -7,8 +7,8 @@ import plotly.express as px
 import streamlit as st
 
 from memory_core import Overview, State
-from memory_core.health import Check, checks
-from pages import explained, figures, gate, plain
+from memory_core.health import checks
+from pages import explained, figures, gate, in_order, plain
 
 DAYS = 30
 
@@ -19,8 +19,7 @@ def in_figures(overview: Overview) -> None:
     def in_state(state: State) -> int:
         return sum(count for (_, _, one), count in overview.counts.items() if one is state)
 
-    soon = sum(count for day, count in overview.expiring_by_day.items() if day < 7)
-    month = sum(overview.expiring_by_day.values())
+    soon, month = overview.expiring_in_7_days, overview.expiring_in_30_days
     figures(
         [
             ("Live memories", f"{in_state(State.LIVE):,}", "May be recalled now."),
@@ -57,11 +56,12 @@ def by_kind_and_origin(overview: Overview) -> None:
 def expiring(overview: Overview) -> None:
     """Show how many live memories expire on each of the next thirty days."""
     st.subheader("What expires")
+    dates = [overview.at.date() + timedelta(days=day) for day in range(DAYS + 1)]
     days = pd.DataFrame(
         {
-            "date": [(overview.at + timedelta(days=day)).date() for day in range(DAYS)],
-            "memories": [overview.expiring_by_day.get(day, 0) for day in range(DAYS)],
-            "within": ["within 7 days" if day < 7 else "within 30 days" for day in range(DAYS)],
+            "date": dates,
+            "memories": [overview.expiring_by_date.get(day, 0) for day in dates],
+            "within": ["within 7 days" if number <= 7 else "within 30 days" for number in range(DAYS + 1)],
         }
     )
     chart = px.bar(
@@ -83,19 +83,6 @@ def expiring(overview: Overview) -> None:
     st.plotly_chart(chart, config={"displaylogo": False, "displayModeBar": False})
 
 
-def health(found: list[Check]) -> None:
-    """Show what is up, and the command that mends what is not."""
-    st.subheader("What is up")
-    for check in found:
-        icon, colour = (":material/check_circle:", "green") if check.ok else (":material/error:", "red")
-        name, what = st.columns([1, 5])
-        name.markdown(f":{colour}[{icon}] **{check.part}**")  # our own words; what was found is shown plain
-        what.text(check.found)
-        if check.mend:
-            with what:
-                plain(check.mend)
-
-
 visitor = gate("dpo", title="Home")
 st.title("What is held")
 with explained():
@@ -112,4 +99,5 @@ else:
     plain(
         f"python -m memory_core import FILE --org {visitor.org_id}\npython -m memory_core demo --org {visitor.org_id}"
     )
-health(checks(visitor.settings, visitor.org_id))
+st.subheader("What is up")
+in_order(checks(visitor.settings, visitor.org_id))

@@ -55,7 +55,7 @@ def embed_backlog(
     failures: list[EmbedderError] = []
     if progress:
         progress(0, total)
-    for batch in _Batches(engine, org_id, clock=clock, among=among).by(embedder.name):
+    for batch in _Batches(engine, org_id, clock=clock, among=among).by((embedder.name, dimensions)):
         made, failed = _vectors(embedder, batch, dimensions=dimensions, limit_s=limit_s)
         failures += failed
         tried += len(batch)
@@ -120,7 +120,7 @@ def repin(engine: Engine, org_id: str, embedder: Guarded) -> None:
     """
     dimensions = len(embedder.embed_documents(["dimensions"])[0])
     with organisation_transaction(engine, org_id) as connection:
-        organisations.found(connection, org_id)
+        organisations.enter(connection, org_id)
         organisations.pin(connection, org_id, model=embedder.name, dimensions=dimensions, replace=True)
 
 
@@ -135,27 +135,27 @@ class _Batches:
     def __init__(self, engine: Engine, org_id: str, *, clock: Clock | None, among: Sequence[UUID] | None) -> None:
         self._engine, self._org_id, self._clock, self._among = engine, org_id, clock, among
 
-    def by(self, model: str) -> Iterator[list[tuple[UUID, str]]]:
+    def by(self, pin: searches.Pin) -> Iterator[list[tuple[UUID, str]]]:
         if self._among is not None:
             for start in range(0, len(self._among), BATCH):
-                yield from self._read(model, among=self._among[start : start + BATCH], after=None)
+                yield from self._read(pin, among=self._among[start : start + BATCH], after=None)
             return
         after: UUID | None = None
         while True:
-            found = list(self._read(model, among=None, after=after))
+            found = list(self._read(pin, among=None, after=after))
             yield from found
             if not found:
                 return
             after = found[0][-1][0]
 
     def _read(
-        self, model: str, *, among: Sequence[UUID] | None, after: UUID | None
+        self, pin: searches.Pin, *, among: Sequence[UUID] | None, after: UUID | None
     ) -> Iterator[list[tuple[UUID, str]]]:
         with organisation_transaction(self._engine, self._org_id) as connection:
             batch = searches.unembedded(
                 connection,
                 self._org_id,
-                model=model,
+                pin=pin,
                 limit=BATCH,
                 among=among,
                 after=after,

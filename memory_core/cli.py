@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import argparse
+import contextlib
+import io
 import os
 import sys
 from collections.abc import Sequence
@@ -15,6 +17,9 @@ from memory_core.errors import MemoryCoreError
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run one command; return 0 done, 1 refused or failed (with one line on stderr). Usage errors exit with 2."""
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, io.TextIOWrapper):
+            stream.reconfigure(errors="backslashreplace")  # a terminal that cannot show a name still shows the answer
     options = parser().parse_args(arguments)
     try:
         options.run(options, settings())
@@ -28,6 +33,11 @@ def main(arguments: Sequence[str] | None = None) -> int:
     except BrokenPipeError:
         # Whoever read our output has gone; point stdout away so that Python does not complain when it closes it.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return 1
+    except OSError as error:
+        sys.stderr.write(f"cannot be read or written: {console.one_line(error.strerror or str(error))}\n")
+        with contextlib.suppress(OSError):  # what is left in the buffer has nowhere to go
+            os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return 1
     return 0
 
@@ -84,5 +94,6 @@ def parser() -> argparse.ArgumentParser:
 
     command("demo", commands.run_demo, "Fill an empty organisation with a believable demo.")
     serve = command("serve", commands.run_serve, "Start the workbench on a free local port.", org=False, as_json=False)
+    serve.add_argument("--demo", action="store_true", help="fill the embedded database's demo organisation first")
     serve.add_argument("--port", type=int, help="the port (default: the first free one from 8501)")
     return top

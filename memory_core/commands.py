@@ -17,6 +17,8 @@ from memory_core.prompt.fence import quoted
 from memory_core.seeding import seed_demo
 from memory_core.store import MemoryStore
 
+DEMO = "demo"  # the default of MEMORY_ORG: never an organisation that somebody named
+
 
 def run_migrate(options: argparse.Namespace, chosen: Settings) -> None:
     """Migrate, or print the migration."""
@@ -89,7 +91,12 @@ def run_recall(options: argparse.Namespace, chosen: Settings) -> None:
             ranking=options.ranking,
             purpose="run" if options.run_id else "preview",
         )
-    console.answer(options, recall, shown_recall(recall))
+    # What stands in no block was not disclosed, so its text is not handed out here either.
+    disclosed = tuple(
+        one if one.shown else dataclasses.replace(one, memory=dataclasses.replace(one.memory, text=None))
+        for one in recall.memories
+    )
+    console.answer(options, dataclasses.replace(recall, memories=disclosed), shown_recall(recall))
 
 
 def shown_recall(recall: Recall) -> str:
@@ -165,7 +172,10 @@ def run_demo(options: argparse.Namespace, chosen: Settings) -> None:
 
 
 def run_serve(options: argparse.Namespace, chosen: Settings) -> None:
-    """Become the workbench's server."""
+    """Become the workbench's server; with ``--demo``, an embedded database gets the demo first."""
+    if options.demo and chosen.database_url is None and chosen.memory_org == DEMO:
+        seed_demo(database.usable_engine(chosen), DEMO)
+        embed_new(DEMO, chosen)
     serving.serve(chosen, port=options.port)
 
 

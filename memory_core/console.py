@@ -1,4 +1,4 @@
-"""Reading files, writing answers and showing progress on a terminal."""
+"""What passes between a command, a terminal, a file."""
 
 from __future__ import annotations
 
@@ -56,7 +56,10 @@ def written(name: str | None) -> Iterator[TextIO]:
     if name is None:
         yield sys.stdout
         return
-    target = Path(name)
+    target = Path(name).resolve()  # through a link, so that the link stays one
+    if target.exists() and not target.is_file():
+        reason = "is there, and is no regular file; name another"
+        raise Refused(Refusal(rule="file_is_writable", field="--output", reason=reason))
     try:
         descriptor, unfinished = tempfile.mkstemp(dir=target.parent, prefix=f".{target.name}.")
     except OSError as error:

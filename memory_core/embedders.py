@@ -167,8 +167,10 @@ class Guarded:
         return checked_vectors(vectors, count=len(texts), dimensions=dimensions)
 
     def _ask(self, ask: Callable[[], Answer], *, limit_s: float, anew: bool = False) -> Answer:
-        if not anew and self._failure is not None and self._clock() < self._paused_until:
-            raise self._failure
+        failure = self._failure
+        if not anew and failure is not None and self._clock() < self._paused_until:
+            # A new one: an exception that is raised again keeps the frames, and so the texts, of every raise.
+            raise type(failure)(str(failure))
         try:
             answer = within(limit_s, ask)
         except EmbedderError as error:
@@ -182,7 +184,7 @@ class Guarded:
         return answer
 
     def _pause(self, failure: EmbedderError) -> None:
-        self._failure = failure
+        self._failure = type(failure)(str(failure))
         self._paused_until = self._clock() + PAUSE_S
 
 
@@ -233,9 +235,17 @@ _building = threading.Lock()
 
 
 def minilm() -> Guarded:
-    """Return this process's MiniLM, loaded at the first call (about a second, which no query's time limit covers)."""
+    """Return this process's MiniLM, loaded at the first call (about a second, which no query's time limit covers).
+
+    Raises `EmbedderUnavailable` where it cannot be loaded.
+    """
     with _building:
-        return _minilm()
+        try:
+            return _minilm()
+        except EmbedderError:
+            raise
+        except Exception as error:
+            raise EmbedderUnavailable(f"MiniLM cannot be loaded ({type(error).__name__}); run: make install") from error
 
 
 @cache

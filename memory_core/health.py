@@ -38,7 +38,8 @@ def checks(settings: Settings, org_id: str) -> list[Check]:
         pinned = store.overview().embedding_model
     except MemoryCoreError as error:
         return _unusable(error)
-    address = engine.url.host or "embedded" if settings.database_url is not None else "embedded PostgreSQL"
+    host = engine.url.host or engine.url.query.get("host") or "the default address"
+    address = "embedded PostgreSQL" if settings.database_url is None else str(host)
     return [
         Check(part="Database", ok=True, found=f"{address}, as role {engine.url.username}"),
         Check(part="Migration", ok=True, found=f"at revision {newest_revision()}"),
@@ -72,13 +73,18 @@ def _embedder(settings: Settings, pinned: str | None) -> Check:
         )
     if pinned is None:
         return Check(part="Embedder", ok=True, found="chosen with the organisation's first embedding")
-    served = choice.serve(pinned)
+    try:
+        served = choice.serve(pinned)
+    except EmbedderError as error:
+        return Check(part="Embedder", ok=False, found=f"{pinned}: {error}", mend="make install")
     if isinstance(served, Unserved):
+        configured_model = settings.memory_embedder
+        change = "" if configured_model == "auto" else f", or: python -m memory_core embed --model {configured_model}"
         return Check(
             part="Embedder",
             ok=False,
             found=f"{served.reason}: {pinned} is pinned, MEMORY_EMBEDDER is {settings.memory_embedder}",
-            mend=f"MEMORY_EMBEDDER={pinned}, or: python -m memory_core embed --model {settings.memory_embedder}",
+            mend=f"MEMORY_EMBEDDER={pinned}" + change,
         )
     try:
         served.embed_query("ready?")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from datetime import datetime
+from datetime import date, datetime
 from enum import StrEnum
 from uuid import UUID
 
@@ -236,7 +236,9 @@ class Overview:
     org_id: str
     at: datetime
     counts: Mapping[tuple[Kind, Origin, State], int]
-    expiring_by_day: Mapping[int, int]  # days from now (0 is the next 24 hours, up to 29) -> live memories
+    expiring_by_date: Mapping[date, int]  # in UTC, over the next 30 days -> live memories
+    expiring_in_7_days: int
+    expiring_in_30_days: int
     unembedded: int
     subjects: int
     embedding_model: str | None

@@ -1,4 +1,4 @@
-"""Choosing the memories a model is shown, and recording that it was shown them."""
+"""Choosing the memories a model is shown, on the record."""
 
 from __future__ import annotations
 
@@ -19,10 +19,11 @@ from memory_core.identity import new_id
 from memory_core.model import Memory, Ranking, Recall, RecalledMemory, RecallMode, Search, Timings
 from memory_core.prompt.block import memory_block
 from memory_core.prompt.fence import DrawBoundary
-from memory_core.rules.recalling import Request
+from memory_core.rules.request import Request
 
 ASKED_FOR = "asked for"
 NOTHING_EMBEDDED = "no live memory has an embedding by this model"
+NONE_OF_THOSE_EMBEDDED = "no live memory of those asked for has an embedding by this model"
 UNREACHABLE = "the embedder is unreachable"
 TOO_SLOW = "the embedder was too slow"
 UNUSABLE = "the embedder answered with an unusable vector"
@@ -40,7 +41,7 @@ class _Question:
 
 
 @dataclass(frozen=True, kw_only=True)
-class _Chosen:
+class _Selection:
     mode: RecallMode
     reason: str | None
     ranking: Ranking
@@ -82,8 +83,8 @@ class Recaller:
                 seen = _pin(census)
                 if seen == question.pinned or request.ranking is Ranking.RECENCY:
                     if not census.listed:
-                        organisations.found(connection, self._org_id)
-                    chosen = self._choice(connection, request, question, census)
+                        organisations.enter(connection, self._org_id)
+                    chosen = self._selected(connection, request, question, census)
                     return self._recorded(connection, request, question, census, chosen, began)
             # The model was pinned or changed since this store last looked: vectors of two models never meet.
             self._pinned = seen
@@ -102,10 +103,10 @@ class Recaller:
         return _Question(pinned=self._pinned, vector=vector, reason=reason, embed_ms=_ms_since(began))
 
     def _embedded(self, query: str, model: str, dimensions: int) -> tuple[Vector | None, str | None]:
-        chosen = self._choose.serve(model)
-        if isinstance(chosen, Unserved):
-            return None, chosen.reason
         try:
+            chosen = self._choose.serve(model)
+            if isinstance(chosen, Unserved):
+                return None, chosen.reason
             return chosen.embed_query(query, dimensions=dimensions), None
         except EmbedderTimeout:
             return None, TOO_SLOW
@@ -114,7 +115,7 @@ class Recaller:
         except EmbedderError:
             return None, UNREACHABLE
 
-    def _choice(self, connection: Connection, request: Request, question: _Question, census: Census) -> _Chosen:
+    def _selected(self, connection: Connection, request: Request, question: _Question, census: Census) -> _Selection:
         reason = question.reason
         if question.vector is not None and question.pinned is not None:
             quantised = census.embedded > QUANTISE_ABOVE
@@ -131,9 +132,9 @@ class Recaller:
             )
             if near:
                 filling = self._newest(
-                    connection, request, census, limit=request.limit - len(near), without_model=question.pinned[0]
+                    connection, request, census, limit=request.limit - len(near), without=question.pinned
                 )
-                return _Chosen(
+                return _Selection(
                     mode=RecallMode.SEMANTIC,
                     reason=None,
                     ranking=Ranking.DENSE,
@@ -143,8 +144,8 @@ class Recaller:
                         *((one, None, True) for one in filling),
                     ],
                 )
-            reason = NOTHING_EMBEDDED
-        return _Chosen(
+            reason = NOTHING_EMBEDDED if request.kinds is None and request.subject is None else NONE_OF_THOSE_EMBEDDED
+        return _Selection(
             mode=RecallMode.RECENCY,
             reason=reason,
             ranking=Ranking.RECENCY,
@@ -153,7 +154,13 @@ class Recaller:
         )
 
     def _newest(
-        self, connection: Connection, request: Request, census: Census, *, limit: int, without_model: str | None = None
+        self,
+        connection: Connection,
+        request: Request,
+        census: Census,
+        *,
+        limit: int,
+        without: tuple[str, int] | None = None,
     ) -> list[Memory]:
         if limit == 0:
             return []
@@ -164,7 +171,7 @@ class Recaller:
             limit=limit,
             kinds=request.kinds,
             subject=request.subject,
-            without_model=without_model,
+            without=without,
         )
 
     def _recorded(
@@ -173,7 +180,7 @@ class Recaller:
         request: Request,
         question: _Question,
         census: Census,
-        chosen: _Chosen,
+        chosen: _Selection,
         began: float,
     ) -> Recall:
         rendered = memory_block(

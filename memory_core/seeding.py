@@ -8,7 +8,7 @@ from itertools import groupby
 
 from sqlalchemy import Engine
 
-from memory_core.db import erasures, holding, organisations
+from memory_core.db import erasures, held, organisations
 from memory_core.db.engine import organisation_transaction
 from memory_core.demo import DemoErasure, DemoMemory, demo_erasures, demo_memories
 from memory_core.errors import Refusal, Refused
@@ -24,7 +24,8 @@ def seed_demo(engine: Engine, org_id: str, *, clock: Callable[[], datetime] | No
     already holds something.
     """
     with organisation_transaction(engine, org_id) as connection:
-        erasures.await_others(connection, org_id)
+        # Alone with an organisation that holds nothing, so its erasures need no lock of their own.
+        erasures.await_loads(connection, org_id)
         now = clock() if clock else organisations.moment(connection)
         if organisations.figures(connection, org_id, now=now):
             return 0
@@ -43,7 +44,7 @@ def seed_demo(engine: Engine, org_id: str, *, clock: Callable[[], datetime] | No
                 continue
             for erasure in together:
                 if isinstance(erasure, DemoErasure):
-                    holding.forget(
+                    held.forget(
                         connection,
                         org_id,
                         erasure.subject,

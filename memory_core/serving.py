@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import socket
 import sys
+import tomllib
 from pathlib import Path
 from typing import NoReturn
 
@@ -23,12 +24,25 @@ def serve(settings: Settings, *, port: int | None) -> NoReturn:
     """
     if settings.app_env == "production":
         raise SettingsError("APP_ENV: is production, and without a sign-in the workbench serves one local user only")
+    for secrets in (APP.parent / ".streamlit" / "secrets.toml", Path.home() / ".streamlit" / "secrets.toml"):
+        if has_sign_in(secrets):
+            raise SettingsError(f"{secrets}: has an [auth] section, and this version has no sign-in yet; take it out")
     chosen = free_port() if port is None else required_port(port)
     sys.stderr.write(f"Workbench: http://{LOOPBACK}:{chosen}\n")
     sys.stderr.flush()
     os.chdir(APP.parent)  # Streamlit reads .streamlit/config.toml from where it is started
     arguments = ["run", str(APP), "--server.address", LOOPBACK, "--server.port", str(chosen)]
     os.execv(sys.executable, [sys.executable, "-m", "streamlit", *arguments])  # noqa: S606
+
+
+def has_sign_in(secrets: Path) -> bool:
+    """Say whether a file of Streamlit's secrets configures a sign-in; raises `SettingsError` where it cannot be read."""
+    try:
+        return "auth" in tomllib.loads(secrets.read_text(encoding="utf-8"))
+    except FileNotFoundError:
+        return False
+    except (OSError, ValueError) as error:
+        raise SettingsError(f"{secrets}: cannot be read ({type(error).__name__})") from None
 
 
 def free_port() -> int:

@@ -1,4 +1,4 @@
-"""The store: remember, recall, held, forget; every public method is one transaction of one organisation."""
+"""The store: remember, recall, held, forget."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from memory_core.backlog import Embedded, Progress, embed_backlog, repin
 from memory_core.characters import has_surrogate
 from memory_core.config import Settings
 from memory_core.config import settings as read_settings
-from memory_core.db import database, erasures, holding, organisations, recalls, subjects
+from memory_core.db import database, erasures, held, organisations, recalls, subjects
 from memory_core.db.engine import organisation_transaction, transaction
 from memory_core.embedders import BATCH_LIMIT_S, Embedder
 from memory_core.embedding import Choice, Unserved, by_name, configured, given
@@ -44,7 +44,7 @@ from memory_core.recalling import Recaller
 from memory_core.rules import naming
 from memory_core.rules.admission import Draft
 from memory_core.rules.erasure import erasure_refusal
-from memory_core.rules.recalling import recall_request
+from memory_core.rules.request import recall_request
 from memory_core.writing import write
 
 WRITE_EMBEDDING_LIMIT_S = 2.0  # a single write waits no longer for its vector; the backlog makes it later
@@ -91,14 +91,22 @@ class MemoryStore:
         """Open an organisation's store on the embedded database, DATABASE_URL or `database_url`.
 
         `embedder=None` means none. `clock` returns an aware datetime; without one the database's clock decides.
-        Raises `Refused` for an organisation that is no identifier, else a `DatabaseError` or `SettingsError` with what to do.
+        Raises `Refused` for an organisation that is no identifier, else a `DatabaseError`, `EmbeddedServerError` or
+        `SettingsError` with what to do.
         """
         refused = identifier_refusal(org_id, field="org_id")
         if refused:
             raise Refused(refused)
         settings = settings or read_settings()
         engine = database.usable_engine(settings, database_url=database_url)
-        choose = configured(settings) if isinstance(embedder, type) else given(embedder)
+        if embedder is FromSettings:
+            choose = configured(settings)
+        elif isinstance(embedder, type):
+            raise Refused(
+                Refusal(rule="embedder_is_an_object", field="embedder", reason="is a class; give an object of it")
+            )
+        else:
+            choose = given(embedder)
         return cls(org_id, engine, choose=choose, settings=settings, clock=clock, draw_boundary=draw_boundary)
 
     @staticmethod
@@ -165,7 +173,8 @@ class MemoryStore:
     def embed(self, *, model: str | None = None, progress: Progress | None = None) -> Embedded:
         """Embed every live memory that has no vector by the organisation's model.
 
-        With `model` (`minilm` or `ollama:<model>`) change to that model first. Raises an `EmbedderError`.
+        With `model` (`minilm` or `ollama:<model>`) change to that model first. Raises an `EmbedderError`, `Refused` for a name
+        that is no model, or a `DatabaseError`; what was embedded by then stays.
         """
         choose = self._choose
         if model is not None:
@@ -246,8 +255,10 @@ class MemoryStore:
 
         The text is exactly what was shown while its memories have their text; what was erased since stands as that.
         """
-        with organisation_transaction(self._engine, self.org_id) as connection:
-            facts, in_places = recalls.shown(connection, self.org_id, recall_id, now=self._now(connection))
+        facts = None
+        if isinstance(recall_id, UUID):
+            with organisation_transaction(self._engine, self.org_id) as connection:
+                facts, in_places = recalls.shown(connection, self.org_id, recall_id, now=self._now(connection))
         if facts is None:
             raise Refused(Refusal(rule="recall_exists", field="recall_id", reason="is no recall of this organisation"))
         if facts.boundary is None:
@@ -263,7 +274,7 @@ class MemoryStore:
     def held(self, subject: Subject) -> Held:
         """Return everything held about a subject, with no page limit, and everybody it was shown to."""
         with organisation_transaction(self._engine, self.org_id) as connection:
-            at, known, found = holding.held(
+            at, known, found = held.held(
                 connection, self.org_id, _subject(subject), now=self._clock() if self._clock else None
             )
         return Held(subject=known, at=at, memories=tuple(found))
@@ -275,8 +286,8 @@ class MemoryStore:
             return []
         with organisation_transaction(self._engine, self.org_id) as connection:
             known = subjects.named(connection, self.org_id)
-            names = {subject: subject for subject in known}
-            unnamed = [one for one in subjects.with_id(connection, self.org_id, wanted) if one not in names]
+            listed = set(known)
+            unnamed = [one for one in subjects.with_id(connection, self.org_id, wanted) if one not in listed]
             best = naming.matches(wanted, [*known, *unnamed])[:limit]
             rows = subjects.tallies(connection, self.org_id, [match.subject for match in best])
         tallies = {(row.subject_type, row.subject_id): row for row in rows}
@@ -298,13 +309,16 @@ class MemoryStore:
             now = self._now(connection)
             census = organisations.census(connection, self.org_id, now=now, count_to=0)
             rows = organisations.figures(connection, self.org_id, now=now)
-            by_day = organisations.expiring(connection, self.org_id, now=now, days=30)
+            week = organisations.expiring(connection, self.org_id, now=now, days=7)
+            month = organisations.expiring(connection, self.org_id, now=now, days=30)
             subject_count = organisations.subject_count(connection, self.org_id)
         return Overview(
             org_id=self.org_id,
             at=now,
             counts={(Kind(row.kind), Origin(row.origin), State(row.state)): row.memories for row in rows},
-            expiring_by_day=by_day,
+            expiring_by_date=month,
+            expiring_in_7_days=sum(week.values()),
+            expiring_in_30_days=sum(month.values()),
             unembedded=census.unembedded,
             subjects=subject_count,
             embedding_model=census.pinned_model,
@@ -324,9 +338,9 @@ class MemoryStore:
             raise Refused(refused)
         erasure_id = new_id()
         with organisation_transaction(self._engine, self.org_id) as connection:
-            organisations.found(connection, self.org_id)
+            organisations.enter(connection, self.org_id)
             erasures.await_writes(connection, self.org_id, about)
-            at, gone, holds = holding.forget(
+            at, gone, holds = held.forget(
                 connection,
                 self.org_id,
                 about,

@@ -1,4 +1,4 @@
-"""Checking drafts and storing what may be stored, inside one organisation's open transaction."""
+"""Storing of many drafts what may be stored, inside one organisation's open transaction."""
 
 from __future__ import annotations
 
@@ -42,9 +42,11 @@ def write(
 
     `refused` is told of each draft that a rule keeps out, by its position; it raises, or the draft is left out.
     """
-    organisations.found(connection, org_id)
+    organisations.enter(connection, org_id)
     policy = organisations.policy(connection, org_id)
     named = [draft.subject for draft in drafts if isinstance(draft.subject, Subject)]
+    if len(drafts) > 1:
+        erasures.await_loads(connection, org_id)
     began = erasures.await_erasures(connection, org_id, named)
     now = clock() if clock else began
     new: dict[UUID, Admitted] = {}

@@ -57,7 +57,8 @@ def search(visitor: Visitor) -> Subject | None:
     )
     rows = picked["selection"]["rows"]
     if not rows or rows[0] >= len(found):
-        st.caption(f"{len(found)} found, best first. Tick one to see what is held.")
+        many = "The first 50" if len(found) == 50 else str(len(found))
+        st.caption(f"{many} found, best first. Tick one to see what is held.")
         return None
     return found[rows[0]].subject
 
@@ -76,7 +77,7 @@ def found_row(one: FoundSubject) -> dict[str, object]:
     }
 
 
-def show(held: Held) -> None:
+def show(visitor: Visitor, held: Held) -> None:
     """Show everything held, as one table; a ticked row is shown whole below."""
     st.subheader("Held")
     st.text(f"{held.subject.label or 'No name is held'}   ({held.subject})")
@@ -87,7 +88,7 @@ def show(held: Held) -> None:
         [
             ("Held", f"{len(held.memories):,}", "Everything stored: also expired, restricted and tombstones."),
             ("With text", f"{held.with_text:,}", "What an erasure would empty."),
-            ("Tombstones", f"{len(held.memories) - held.with_text:,}", "Emptied: provenance only."),
+            ("Tombstones", f"{len(held.memories) - held.with_text:,}", "Forgotten or swept: provenance only."),
             ("Times shown", f"{shown:,}", "To runs and in previews, all memories together."),
         ]
     )
@@ -103,7 +104,7 @@ def show(held: Held) -> None:
         column_config=SHOWN_COLUMNS,
         on_select="rerun",
         selection_mode="single-row",
-        key=f"held {held.subject}",
+        key=f"held {visitor.org_id} {held.subject}",
     )
     rows = picked["selection"]["rows"]
     if rows and rows[0] < len(held.memories):
@@ -225,6 +226,6 @@ subject = search(visitor)
 if subject is not None:
     with explained():
         about = visitor.store().held(subject)
-    show(about)
+    show(visitor, about)
     hand_out(about)
     erase(visitor, about)

@@ -60,7 +60,8 @@ def row(place: int, one: RecalledMemory) -> dict[str, object]:
         "rank": place,
         "in the block": "yes" if one.shown else "left out: budget",
         "score": "" if one.score is None else f"{one.score:.3f}",
-        "text": one.memory.text,
+        # What stands in no block was not disclosed, so nobody is shown it here either.
+        "text": one.memory.text if one.shown else "",
         "chosen as": chosen,
         "kind": one.memory.kind.value,
         "origin": one.memory.origin.value,
@@ -82,7 +83,12 @@ with st.form("preview"):
     limit = left.slider("Memories at most", 1, 20, 5)
     kinds = middle.multiselect("Kinds", [kind.value for kind in Kind], placeholder="every kind")
     budget = right.number_input(
-        "Token budget", min_value=0, value=0, step=50, help="Of the whole block, in estimated tokens; 0 is no limit."
+        "Token budget",
+        min_value=0,
+        max_value=1_000_000,
+        value=0,
+        step=50,
+        help="Of the whole block, in estimated tokens; 0 is no limit.",
     )
     pressed = st.form_submit_button("Preview", type="primary", icon=":material/visibility:")
 if pressed and not query.strip():

@@ -13,6 +13,7 @@ import streamlit as st
 
 from memory_core import MemoryCoreError, MemoryStore
 from memory_core.config import Settings, settings
+from memory_core.health import Check, checks
 from memory_core.spreadsheet import disarmed
 
 ROLES = frozenset({"dpo", "engineer"})
@@ -46,10 +47,14 @@ def gate(role: str, *, title: str) -> Visitor:
         chosen = settings()
         if chosen.app_env == "production":
             refusal = "APP_ENV is production, and there is no sign-in: nothing is served."
-        if refusal is None:
-            organisations = MemoryStore.organisations(settings=chosen)
     if refusal is not None:
         st.error(refusal)
+        st.stop()
+    try:
+        organisations = MemoryStore.organisations(settings=chosen)
+    except MemoryCoreError:
+        st.error("The database does not serve, so nothing can be shown.")
+        in_order(checks(chosen, chosen.memory_org))
         st.stop()
     visitor = Visitor(
         author="user:local", roles=ROLES, org_id=_sidebar(chosen.memory_org, organisations), settings=chosen
@@ -104,6 +109,18 @@ def explained() -> Iterator[None]:
         )
         plain(str(error))
         st.stop()
+
+
+def in_order(found: list[Check]) -> None:
+    """Show each part's state, and the command that mends it."""
+    for check in found:
+        icon, colour = (":material/check_circle:", "green") if check.ok else (":material/error:", "red")
+        name, what = st.columns([1, 5])
+        name.markdown(f":{colour}[{icon}] **{check.part}**")  # our own words; what was found is shown plain
+        what.text(check.found)
+        if check.mend:
+            with what:
+                plain(check.mend)
 
 
 def plain(text: str) -> None:

@@ -7,10 +7,11 @@ import re
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
+from typing import Any
 
 import psycopg
 from psycopg import sql
-from sqlalchemy import URL, Connection, Engine, create_engine
+from sqlalchemy import URL, Connection, Engine, create_engine, event
 from sqlalchemy.exc import DBAPIError, SQLAlchemyError
 from sqlalchemy.exc import TimeoutError as PoolTimeout
 
@@ -50,15 +51,24 @@ def engine_for(url: URL) -> Engine:
 
 def new_engine(url: URL) -> Engine:
     """Build an engine of its own for a database."""
-    return create_engine(
+    engine = create_engine(
         url,
         pool_pre_ping=False,  # a lost connection is one clear error, and the pool is emptied by it
         pool_size=5,
         max_overflow=20,
         pool_timeout=30,
+        isolation_level="READ COMMITTED",  # an erasure must see what was committed while it waited for its lock
         hide_parameters=True,  # an error's text must not carry a memory's
         connect_args={"connect_timeout": CONNECT_TIMEOUT_S, "application_name": "memory-workbench"},
     )
+    event.listen(engine, "connect", _speak_plainly)
+    return engine
+
+
+def _speak_plainly(connection: psycopg.Connection[Any], record: object) -> None:
+    # Whatever the environment, the role or the server prefer: times are read, shown and recorded in UTC.
+    connection.execute("SET timezone = 'UTC'; SET datestyle = 'ISO'")
+    connection.commit()
 
 
 @atexit.register

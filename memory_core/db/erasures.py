@@ -1,4 +1,4 @@
-"""The lock that puts writes and erasures of one subject in an order."""
+"""The lock that orders the writes of a subject against its erasures."""
 
 from __future__ import annotations
 
@@ -22,8 +22,11 @@ _EXCLUSIVE = text("SELECT pg_advisory_xact_lock(:key)")
 
 def _key(org_id: str, subject: Subject) -> int:
     bucket = blake2b(f"{subject.type} {subject.id}".encode(), digest_size=8).digest()
-    room = int.from_bytes(blake2b(org_id.encode(), digest_size=7).digest(), "big")
-    return room * BUCKETS + int.from_bytes(bucket, "big") % BUCKETS
+    return _first_key(org_id) + int.from_bytes(bucket, "big") % BUCKETS
+
+
+def _first_key(org_id: str) -> int:
+    return int.from_bytes(blake2b(org_id.encode(), digest_size=6).digest(), "big") * 2 * BUCKETS
 
 
 def await_erasures(connection: Connection, org_id: str, subjects: Iterable[Subject]) -> datetime:
@@ -58,6 +61,9 @@ def erased_since_begin(connection: Connection, org_id: str, subjects: Iterable[S
     return None if row is None else Subject(row.subject_type, row.subject_id)
 
 
-def await_others(connection: Connection, org_id: str) -> None:
-    """Wait until nobody else who asked this is at work on the organisation."""
-    connection.execute(_EXCLUSIVE, {"key": _key(org_id, Subject("organisation", "whole"))})
+def await_loads(connection: Connection, org_id: str) -> None:
+    """Wait until no bulk load of the organisation is under way; others wait until this transaction ends.
+
+    Two of them could hold rows that the other needs. Single writes hold one memory's row, and so cannot.
+    """
+    connection.execute(_EXCLUSIVE, {"key": _first_key(org_id) + BUCKETS})

@@ -82,8 +82,7 @@ def remember(connection: Connection, org_id: str, new: Mapping[UUID, Admitted], 
             _refresh(known, row)
     stored: dict[tuple[Any, ...], Memory] = {}
     for asked in (False, True):
-        # In one order always: two loads of the same sentences then wait for each other instead of deadlocking.
-        chosen = sorted((row for row in merged.values() if row["asked"] is asked), key=itemgetter("text_sha256"))
+        chosen = [row for row in merged.values() if row["asked"] is asked]
         for start in range(0, len(chosen), AT_ONCE):
             together = chosen[start : start + AT_ONCE]
             columns = {f"{name}s": [row[name] for row in together] for name in WRITTEN}

@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from datetime import datetime
+from datetime import date, datetime
 from functools import cache
 from typing import Any
 
-from sqlalchemy import Connection, Row, and_, bindparam, case, cast, extract, func, literal, literal_column, select
-from sqlalchemy import Integer as SqlInteger
+from sqlalchemy import Connection, Date, Row, and_, bindparam, case, cast, func, literal, literal_column, select
 from sqlalchemy.dialects.postgresql import insert
 
 from memory_core.db.memories import live, now_or
@@ -39,7 +38,7 @@ def moment(connection: Connection) -> datetime:
     return connection.execute(select(func.now())).scalar_one()
 
 
-def found(connection: Connection, org_id: str) -> None:
+def enter(connection: Connection, org_id: str) -> None:
     """Enter an organisation into the list, if it is not there."""
     connection.execute(insert(organisation).values(org_id=org_id).on_conflict_do_nothing())
 
@@ -80,16 +79,19 @@ def _census(clock: bool) -> Statement:
     def counted(*conditions: Any) -> Any:
         return select(func.count()).select_from(memory).where(within, *conditions).correlate(setting).scalar_subquery()
 
-    # Three ranges of one index: IS DISTINCT FROM would read every entry.
+    length, dimensions = func.vector_dims(memory.c.embedding), setting.c.embedding_dimensions
+    # Ranges of one index: IS DISTINCT FROM would read every entry.
     unembedded = (
         counted(memory.c.embedding_model.is_(None))
         + counted(memory.c.embedding_model < model)
         + counted(memory.c.embedding_model > model)
+        + counted(memory.c.embedding_model == model, length < dimensions)
+        + counted(memory.c.embedding_model == model, length > dimensions)
     )
     enough = (
         select(literal(1))
         .select_from(memory)
-        .where(within, memory.c.embedding_model == model)
+        .where(within, memory.c.embedding_model == model, length == dimensions)
         .limit(bindparam("count_to"))
         .correlate(setting)
     )
@@ -150,10 +152,10 @@ def figures(connection: Connection, org_id: str, *, now: datetime) -> list[Row[A
     )
 
 
-def expiring(connection: Connection, org_id: str, *, now: datetime, days: int) -> dict[int, int]:
-    """Return how many live memories expire on each of the next days: 0 is the next 24 hours."""
+def expiring(connection: Connection, org_id: str, *, now: datetime, days: int) -> dict[date, int]:
+    """Return how many live memories expire on each date (in UTC) of the next days, counted to the hour of now."""
     moment = now_or(given=True)
-    day = cast(func.floor(extract("epoch", memory.c.expires_at - moment) / 86400), SqlInteger).label("day")
+    day = cast(func.timezone("UTC", memory.c.expires_at), Date).label("day")
     statement = (
         select(day, func.count().label("memories"))
         .where(live(moment), memory.c.expires_at < moment + func.make_interval(0, 0, 0, days))
@@ -163,7 +165,7 @@ def expiring(connection: Connection, org_id: str, *, now: datetime, days: int) -
 
 
 def subject_count(connection: Connection, org_id: str) -> int:
-    """Return about how many subjects something is held with text."""
+    """Return of how many subjects text is held."""
     pairs = (
         select(memory.c.subject_type, memory.c.subject_id)
         .where(memory.c.org_id == org_id, memory.c.subject_id.is_not(None), memory.c.text.is_not(None))

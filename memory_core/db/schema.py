@@ -1,4 +1,4 @@
-"""The schema's revision: applying, printing and checking the migrations."""
+"""The schema's revision: applied, printed, checked."""
 
 from __future__ import annotations
 

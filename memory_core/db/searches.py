@@ -21,18 +21,20 @@ from sqlalchemy import (
     cast,
     func,
     literal_column,
+    or_,
     select,
     update,
 )
 from sqlalchemy.dialects.postgresql import BIT
 
-from memory_core.db.holding import about
+from memory_core.db.held import about
 from memory_core.db.memories import COLUMNS, digest, live, memory_of, now_or
 from memory_core.db.statements import Statement
 from memory_core.db.tables import memory
 from memory_core.identifiers import identifier_refusal
 from memory_core.model import Kind, Memory, Subject
 
+Pin = tuple[str, int | None]  # a model and the length of its vectors, None before the first is made
 QUANTISED_CANDIDATES = 200  # re-ranked exactly
 
 
@@ -44,21 +46,21 @@ def newest(
     limit: int,
     kinds: Sequence[Kind] | None = None,
     subject: Subject | None = None,
-    without_model: str | None = None,
+    without: Pin | None = None,
 ) -> list[Memory]:
-    """Return live memories, newest first; with `without_model`, only those that have no embedding by that model."""
-    statement = _newest(kinds is not None, subject is not None, without_model is not None)
+    """Return live memories, newest first; with `without`, only those that have no vector of that model and length."""
+    statement = _newest(kinds is not None, subject is not None, without is not None)
     values = {"org_id": org_id, "now": now, "limit": limit, **_filters(kinds, subject)}
-    if without_model is not None:
-        values["model"] = without_model
+    if without is not None:
+        values["model"], values["dimensions"] = without
     return [memory_of(row, now=now) for row in statement.run(connection, **values)]
 
 
 @lru_cache
-def _newest(by_kind: bool, by_subject: bool, without_model: bool) -> Statement:
+def _newest(by_kind: bool, by_subject: bool, without: bool) -> Statement:
     statement = _wanted(select(*COLUMNS), by_kind, by_subject)
-    if without_model:
-        statement = statement.where(memory.c.embedding_model.is_distinct_from(bindparam("model")))
+    if without:
+        statement = statement.where(_incomparable())
     return Statement(
         statement.order_by(memory.c.created_at.desc(), memory.c.memory_id.desc()).limit(bindparam("limit"))
     )
@@ -119,6 +121,13 @@ def _nearest(model: str, dimensions: int, by_kind: bool, by_subject: bool, quant
     )
 
 
+def _incomparable() -> ColumnElement[bool]:
+    return or_(
+        memory.c.embedding_model.is_distinct_from(bindparam("model")),
+        func.vector_dims(memory.c.embedding) != bindparam("dimensions"),
+    )
+
+
 def _wanted(statement: Select[Any], by_kind: bool, by_subject: bool) -> Select[Any]:
     statement = statement.where(live(now_or(given=True)))
     if by_kind:
@@ -135,15 +144,15 @@ def unembedded(
     connection: Connection,
     org_id: str,
     *,
-    model: str,
+    pin: Pin,
     limit: int,
     now: datetime | None,
     among: Sequence[UUID] | None = None,
     after: UUID | None = None,
 ) -> list[tuple[UUID, str]]:
-    """Return identifiers and texts of live memories that this model has not embedded, in the identifiers' order."""
+    """Return identifiers and texts of live memories without a vector of that model and length, in the identifiers' order."""
     statement = _unembedded(now is not None, among is not None, after is not None)
-    values: dict[str, Any] = {"org_id": org_id, "model": model, "limit": limit}
+    values: dict[str, Any] = {"org_id": org_id, "model": pin[0], "dimensions": pin[1], "limit": limit}
     for name, value in (("now", now), ("among", among), ("after", after)):
         if value is not None:
             values[name] = list(value) if name == "among" else value  # type: ignore[arg-type]
@@ -154,7 +163,7 @@ def unembedded(
 def _unembedded(clock: bool, among: bool, after: bool) -> Statement:
     conditions: list[ColumnElement[bool]] = [
         live(now_or(clock)),
-        memory.c.embedding_model.is_distinct_from(bindparam("model")),
+        _incomparable(),
     ]
     if among:
         conditions.append(memory.c.memory_id == any_(bindparam("among", type_=ARRAY(Uuid))))

@@ -1,4 +1,4 @@
-"""Statements built with SQLAlchemy once, then sent as the text they compile to.
+"""Statements built with SQLAlchemy once and sent as the text they compile to.
 
 Building and keying a statement anew at every call costs more than PostgreSQL needs to answer it.
 """

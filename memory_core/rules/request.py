@@ -11,6 +11,7 @@ from memory_core.identifiers import identifier_refusal
 from memory_core.model import Kind, Purpose, Ranking, Subject
 
 MIN_LIMIT, MAX_LIMIT = 1, 50
+MAX_BUDGET = 1_000_000  # tokens; more than any model reads
 MAX_QUERY = 8000  # characters; what an agent's last turn may have
 
 
@@ -44,7 +45,11 @@ def recall_request(
         _query_refusal(query)
         or identifier_refusal(run_id, field="run_id")
         or _whole_number_refusal(limit, field="limit", least=MIN_LIMIT, most=MAX_LIMIT)
-        or (None if token_budget is None else _whole_number_refusal(token_budget, field="token_budget", least=1))
+        or (
+            None
+            if token_budget is None
+            else _whole_number_refusal(token_budget, field="token_budget", least=1, most=MAX_BUDGET)
+        )
     )
     if refusal:
         return refusal
@@ -89,10 +94,9 @@ def _query_refusal(query: object) -> Refusal | None:
     return None
 
 
-def _whole_number_refusal(value: object, *, field: str, least: int, most: int | None = None) -> Refusal | None:
-    if not isinstance(value, int) or isinstance(value, bool) or value < least or (most is not None and value > most):
-        bounds = f"from {least} to {most}" if most is not None else f"of {least} or more"
-        return Refusal(rule=f"{field}_range", field=field, reason=f"must be a whole number {bounds}")
+def _whole_number_refusal(value: object, *, field: str, least: int, most: int) -> Refusal | None:
+    if not isinstance(value, int) or isinstance(value, bool) or not least <= value <= most:
+        return Refusal(rule=f"{field}_range", field=field, reason=f"must be a whole number from {least} to {most}")
     return None
 
 

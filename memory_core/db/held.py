@@ -1,4 +1,4 @@
-"""What is held about a subject: shown and erased through one selector, each in one statement."""
+"""Queries on what is held about a subject; showing it, like erasing it, is one statement through one selector."""
 
 from __future__ import annotations
 
