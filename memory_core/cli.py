@@ -6,7 +6,9 @@ import argparse
 import contextlib
 import io
 import os
+import signal
 import sys
+import threading
 from collections.abc import Sequence
 from typing import Any
 
@@ -17,6 +19,11 @@ from memory_core.errors import MemoryCoreError
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run one command; return 0 done, 1 refused or failed (with one line on stderr). Usage errors exit with 2."""
+    if threading.current_thread() is threading.main_thread():
+        signal.signal(signal.SIGTERM, _end)
+    for name in ("stdout", "stderr"):
+        if getattr(sys, name) is None:  # closed by whoever started us
+            setattr(sys, name, open(os.devnull, "w"))  # noqa: SIM115, PTH123
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, io.TextIOWrapper):
             stream.reconfigure(errors="backslashreplace")  # a terminal that cannot show a name still shows the answer
@@ -40,6 +47,11 @@ def main(arguments: Sequence[str] | None = None) -> int:
             os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return 1
     return 0
+
+
+def _end(number: int, frame: object) -> None:
+    # As an exception, so that what is half-written goes, and the embedded server with its last user.
+    sys.exit(128 + number)
 
 
 def parser() -> argparse.ArgumentParser:

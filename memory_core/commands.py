@@ -70,7 +70,9 @@ def run_export(options: argparse.Namespace, chosen: Settings) -> None:
     """Write the live memories of one organisation."""
     with MemoryStore.open(org_of(options, chosen), settings=chosen) as store:
         counts = store.overview().counts
-        lines = export_lines(database.usable_engine(chosen), store.org_id)
+        lines = export_lines(
+            database.usable_engine(chosen), store.org_id, ascii_only=options.output is None and sys.stdout.isatty()
+        )
         with console.written(options.output) as out, console.progress_bar("exporting") as progress:
             for number, line in enumerate(lines, start=1):
                 out.write(line + "\n")

@@ -176,7 +176,9 @@ class Guarded:
         except EmbedderError as error:
             self._pause(error)
             raise
-        except Exception as error:
+        except KeyboardInterrupt:
+            raise
+        except BaseException as error:
             failure = EmbedderUnavailable(f"the embedder {self.name} failed ({type(error).__name__})")
             self._pause(failure)
             raise failure from error
@@ -193,12 +195,12 @@ def within(limit_s: float, ask: Callable[[], Answer]) -> Answer:
 
     A client's own timeout counts from byte to byte, so a server that trickles would never reach it.
     """
-    answers: queue.SimpleQueue[tuple[Answer | None, Exception | None]] = queue.SimpleQueue()
+    answers: queue.SimpleQueue[tuple[Answer | None, BaseException | None]] = queue.SimpleQueue()
 
     def answer() -> None:
         try:
             answers.put((ask(), None))
-        except Exception as error:
+        except BaseException as error:  # also what ends a thread, or nobody would be told
             answers.put((None, error))
 
     threading.Thread(target=answer, name="embedder", daemon=True).start()
@@ -215,7 +217,7 @@ def checked_vectors(vectors: Any, *, count: int, dimensions: int | None) -> Sequ
     """Return the vectors if there are `count`, each finite, not zero, and of the right length; else raise `BadVector`."""
     try:
         matrix = numpy.asarray(vectors, dtype=numpy.float64)
-    except (TypeError, ValueError):
+    except Exception:
         raise BadVector("the embedder's answer is no list of vectors of one length") from None
     if matrix.ndim != 2 or matrix.shape[0] != count or matrix.shape[1] == 0:
         raise BadVector(f"the embedder's answer has the shape {matrix.shape}, not {count} vectors")

@@ -55,7 +55,7 @@ def given(embedder: Embedder | Guarded | None) -> Choice:
     """
     if embedder is None:
         return Choice(is_none=True, serve=lambda pinned: Unserved(reason=NONE_CONFIGURED))
-    refused = identifier_refusal(embedder.name, field="embedder.name")
+    refused = identifier_refusal(getattr(embedder, "name", None), field="embedder.name")
     if refused:
         raise Refused(refused)
     guarded = embedder if isinstance(embedder, Guarded) else Guarded(embedder)

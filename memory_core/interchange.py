@@ -109,16 +109,19 @@ def import_lines(
     return Imported(organisations=written, faults=tuple(faults))
 
 
-def export_lines(engine: Engine, org_id: str, *, clock: Callable[[], datetime] | None = None) -> Iterator[str]:
+def export_lines(
+    engine: Engine, org_id: str, *, clock: Callable[[], datetime] | None = None, ascii_only: bool = False
+) -> Iterator[str]:
     """Yield an organisation's live memories as lines of the import format, oldest first.
 
-    What is restricted, expired or erased is left out: importing it again would bring it back to use.
+    What is restricted, expired or erased is left out: importing it again would bring it back to use. `ascii_only` escapes
+    everything else, so that no terminal acts on it.
     """
     with organisation_transaction(engine, org_id) as connection:
         now = clock() if clock else organisations.moment(connection)
         with closing(memories.live_with_names(connection, org_id, now=now)) as found:
             for memory, label, aliases in found:
-                yield json.dumps(_fields(memory, label, aliases), ensure_ascii=False)
+                yield json.dumps(_fields(memory, label, aliases), ensure_ascii=ascii_only)
 
 
 def left_out(counts: Mapping[Any, int]) -> dict[str, int]:

@@ -6,6 +6,7 @@ import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from datetime import datetime
+from uuid import UUID
 
 from sqlalchemy import Connection, Engine
 
@@ -131,8 +132,13 @@ class Recaller:
                 quantised=quantised,
             )
             if near:
+                # Not "those without a vector": one that is embedded between the two statements would be in neither.
                 filling = self._newest(
-                    connection, request, census, limit=request.limit - len(near), without=question.pinned
+                    connection,
+                    request,
+                    census,
+                    limit=request.limit - len(near),
+                    besides=[memory.memory_id for memory, _ in near],
                 )
                 return _Selection(
                     mode=RecallMode.SEMANTIC,
@@ -160,7 +166,7 @@ class Recaller:
         census: Census,
         *,
         limit: int,
-        without: tuple[str, int] | None = None,
+        besides: Sequence[UUID] = (),
     ) -> list[Memory]:
         if limit == 0:
             return []
@@ -171,7 +177,7 @@ class Recaller:
             limit=limit,
             kinds=request.kinds,
             subject=request.subject,
-            without=without,
+            besides=besides,
         )
 
     def _recorded(

@@ -167,6 +167,8 @@ class MemoryStore:
         Each item is a `Draft` or a mapping of `remember`'s arguments, text included. Raises `Refused` with the `position`
         of the first item that may not be stored. `progress` is told of the embedding: done, of how many.
         """
+        if not isinstance(items, Iterable) or isinstance(items, str | bytes | Mapping):
+            raise Refused(Refusal(rule="items_are_many", field="items", reason="must be a list of mappings or drafts"))
         drafts = [_draft(item, position) for position, item in enumerate(items)]
         return self._embedded(self._write(drafts, bulk=True), limit_s=BATCH_LIMIT_S, progress=progress)
 
@@ -178,9 +180,9 @@ class MemoryStore:
         """
         choose = self._choose
         if model is not None:
-            embedder = by_name(model, self._settings)
+            embedder = by_name(model, self._settings) if isinstance(model, str) else Unserved(reason="no name")
             if isinstance(embedder, Unserved):
-                reason = f"{model[:128]!r} is no embedder; use minilm or ollama:<model>"
+                reason = f"{str(model)[:128]!r} is no embedder; use minilm or ollama:<model>"
                 raise Refused(Refusal(rule="model_is_known", field="model", reason=reason))
             repin(self._engine, self.org_id, embedder)
             choose = given(embedder)
@@ -281,6 +283,8 @@ class MemoryStore:
 
     def find_subjects(self, typed: str, *, limit: int = 50) -> list[FoundSubject]:
         """Return the subjects that answer what was typed, an exact id first; also those of whom only tombstones are left."""
+        if not isinstance(typed, str):
+            raise Refused(Refusal(rule="name_is_text", field="typed", reason="must be a string"))
         wanted = typed.strip()[:200]
         if not wanted or "\x00" in wanted or has_surrogate(wanted):
             return []
@@ -340,6 +344,7 @@ class MemoryStore:
         with organisation_transaction(self._engine, self.org_id) as connection:
             organisations.enter(connection, self.org_id)
             erasures.await_writes(connection, self.org_id, about)
+            erasures.await_vectors(connection, self.org_id)
             at, gone, holds = held.forget(
                 connection,
                 self.org_id,

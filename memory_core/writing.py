@@ -76,18 +76,20 @@ class _Names:
     def __init__(self, connection: Connection, org_id: str, about: Sequence[Subject]) -> None:
         with_names = list({subject for subject in about if subject.label or subject.aliases})
         known = subjects.named(connection, org_id, with_names) if with_names else []
-        self._known = {subject: _names(subject) for subject in known}
+        self._known = {subject: (subject.label, _names(subject)) for subject in known}
 
     def too_many(self, subject: Subject) -> Refusal | None:
         """Refuse a label or alias that the subject's entry has no room for; else count it in."""
         given = _names(subject)
         if not given:
             return None
-        together = self._known.get(subject, set()) | given
-        if len(together) > MAX_ALIASES + 1:
-            reason = f"{subject} would have {len(together)} names; at most a label and {MAX_ALIASES} aliases"
+        label, names = self._known.get(subject, (None, set()))
+        label, names = label or subject.label, names | given
+        aliases = len(names - {label})
+        if aliases > MAX_ALIASES:
+            reason = f"{subject} would have {aliases} aliases; at most {MAX_ALIASES}"
             return Refusal(rule="alias_count", field="subject.aliases", reason=reason)
-        self._known[subject] = together
+        self._known[subject] = label, names
         return None
 
 

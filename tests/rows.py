@@ -1,15 +1,45 @@
-"""What a database really holds, seen by a superuser past row level security."""
+"""What a database really holds, seen by a superuser past row level security, who may also empty it."""
 
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import Any
+from uuid import uuid4
 
+from conftest import Database, connect
 from psycopg import sql
 
-if TYPE_CHECKING:
-    from conftest import Database
+from memory_core.db.embedded import Cluster
+from memory_core.db.engine import close_engines
+
+
+@contextmanager
+def standing_database(cluster: Cluster, template: str) -> Iterator[Database]:
+    """Yield a migrated database that several tests use one after the other; each empties it first."""
+    name = f"test_{uuid4().hex}"
+    with connect(cluster.superuser, autocommit=True) as connection:
+        statement = sql.SQL("CREATE DATABASE {} TEMPLATE {} OWNER memory_owner")
+        connection.execute(statement.format(sql.Identifier(name), sql.Identifier(template)))
+    yield Database(
+        superuser=cluster.superuser.set(database=name),
+        owner=cluster.owner.set(database=name),
+        application=cluster.application.set(database=name),
+    )
+    close_engines()
+    with connect(cluster.superuser, autocommit=True) as connection:
+        connection.execute(sql.SQL("DROP DATABASE {} WITH (FORCE)").format(sql.Identifier(name)))
+
+
+def emptied(database: Database) -> Database:
+    """Delete every row the tests before this one left."""
+    with database.connect() as connection:
+        connection.execute("SET LOCAL session_replication_role = replica")  # in any order, whatever refers to what
+        for (table,) in connection.execute(TABLES).fetchall():
+            if table != "alembic_version":
+                connection.execute(f"DELETE FROM {table}")
+    return database
 
 
 def execute(database: Database, statement: str, parameters: Any = None) -> list[tuple[Any, ...]]:
@@ -19,27 +49,28 @@ def execute(database: Database, statement: str, parameters: Any = None) -> list[
         return cursor.fetchall() if cursor.description else []
 
 
+TABLES = """
+    SELECT c.oid::regclass::text FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace
+    WHERE c.relkind IN ('r', 'p', 'm', 'f') AND n.nspname !~ '^pg_' AND n.nspname <> 'information_schema' ORDER BY 1
+"""
+
+
 def tables(database: Database) -> list[str]:
     """Return the name of every table the product has, from the catalogue."""
-    found = execute(
-        database,
-        "SELECT c.oid::regclass::text FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace "
-        "WHERE c.relkind IN ('r', 'p', 'm', 'f') AND n.nspname NOT LIKE 'pg\\_%' AND n.nspname <> 'information_schema' "
-        "ORDER BY 1",
-    )
-    return [name for (name,) in found]
+    return [name for (name,) in execute(database, TABLES)]
 
 
 def rows(database: Database, table: str, where: str = "true") -> list[str]:
     """Return each row of a table as PostgreSQL writes it, every column included."""
-    statement = sql.SQL("SELECT t::text FROM {} AS t WHERE {} ORDER BY 1").format(sql.SQL(table), sql.SQL(where))
-    with database.connect() as connection:
-        return [row for (row,) in connection.execute(statement)]
+    return [row for (row,) in execute(database, f"SELECT t::text FROM {table} AS t WHERE {where} ORDER BY 1")]
 
 
 def snapshot(database: Database, *, without: tuple[str, ...] = ()) -> dict[str, list[str]]:
     """Return all rows of all tables."""
-    return {table: rows(database, table) for table in tables(database) if table not in without}
+    with database.connect() as connection:
+        names = [name for (name,) in connection.execute(TABLES).fetchall() if name not in without]
+        read = {name: connection.execute(f"SELECT t::text FROM {name} AS t ORDER BY 1").fetchall() for name in names}
+    return {name: [row for (row,) in held] for name, held in read.items()}
 
 
 def counts(database: Database) -> dict[str, int]:

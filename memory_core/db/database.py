@@ -6,13 +6,14 @@ import threading
 from pathlib import Path
 from weakref import WeakSet
 
-from sqlalchemy import URL, Engine
+from sqlalchemy import URL, Engine, event
 
 from memory_core.config import Settings, postgresql_url
 from memory_core.db import embedded, schema
 from memory_core.db.engine import engine_for
 from memory_core.errors import SettingsError, UnsafeRole
 
+_reviving: WeakSet[Engine] = WeakSet()
 _usable: WeakSet[Engine] = WeakSet()
 _migrated: set[Path] = set()
 _preparing = threading.Lock()
@@ -27,8 +28,12 @@ def usable_engine(settings: Settings, *, database_url: str | URL | None = None) 
     url = _application_url(settings, database_url)
     with _preparing:
         if url is None:
-            url = _prepared(settings.home)
-        engine = engine_for(url)
+            engine = engine_for(_prepared(settings.home))
+            if engine not in _reviving:
+                event.listen(engine, "do_connect", lambda *_: _start(settings.home))
+                _reviving.add(engine)
+        else:
+            engine = engine_for(url)
         if engine not in _usable:
             schema.require_usable(engine)
             _usable.add(engine)
@@ -59,6 +64,11 @@ def migration_sql(settings: Settings) -> str:
     """Return the migration as SQL for the application's role in DATABASE_URL, or `memory_app`; touches nothing."""
     url = _application_url(settings, None)
     return schema.migration_sql(application_role="memory_app" if url is None else _role(url))
+
+
+def _start(home: Path) -> None:
+    # Before each new connection: a server that was killed under an open store is there again for the next call.
+    embedded.start(home)
 
 
 def _prepared(home: Path) -> URL:

@@ -12,6 +12,7 @@ from sqlalchemy.dialects.postgresql import insert
 
 from memory_core.db.memories import COLUMNS, fields, now_or
 from memory_core.db.statements import Statement
+from memory_core.db.subjects import subject_of
 from memory_core.db.tables import INSTANT, directory, disclosure, erasure, memory
 from memory_core.model import Disclosure, HeldMemory, Purpose, Subject
 
@@ -38,7 +39,7 @@ def held(
         .all()
     )
     first = rows[0]  # the moment is there also when nothing else is
-    known = Subject(subject.type, subject.id, first.label, tuple(first.aliases or ()))
+    known = subject_of(subject.type, subject.id, first.label, first.aliases)
     return first.at, known, [_held_memory(row, known, now=first.at) for row in rows if row.memory_id is not None]
 
 

@@ -16,6 +16,7 @@ from sqlalchemy import (
     Select,
     Text,
     Uuid,
+    all_,
     any_,
     bindparam,
     cast,
@@ -46,21 +47,21 @@ def newest(
     limit: int,
     kinds: Sequence[Kind] | None = None,
     subject: Subject | None = None,
-    without: Pin | None = None,
+    besides: Sequence[UUID] = (),
 ) -> list[Memory]:
-    """Return live memories, newest first; with `without`, only those that have no vector of that model and length."""
-    statement = _newest(kinds is not None, subject is not None, without is not None)
+    """Return live memories, newest first, besides those that are chosen already."""
+    statement = _newest(kinds is not None, subject is not None, bool(besides))
     values = {"org_id": org_id, "now": now, "limit": limit, **_filters(kinds, subject)}
-    if without is not None:
-        values["model"], values["dimensions"] = without
+    if besides:
+        values["besides"] = list(besides)
     return [memory_of(row, now=now) for row in statement.run(connection, **values)]
 
 
 @lru_cache
-def _newest(by_kind: bool, by_subject: bool, without: bool) -> Statement:
+def _newest(by_kind: bool, by_subject: bool, besides: bool) -> Statement:
     statement = _wanted(select(*COLUMNS), by_kind, by_subject)
-    if without:
-        statement = statement.where(_incomparable())
+    if besides:
+        statement = statement.where(memory.c.memory_id != all_(bindparam("besides", type_=ARRAY(Uuid))))
     return Statement(
         statement.order_by(memory.c.created_at.desc(), memory.c.memory_id.desc()).limit(bindparam("limit"))
     )

@@ -8,6 +8,7 @@ from typing import Any
 from sqlalchemy import ARRAY, Connection, Row, Text, and_, bindparam, func, or_, select, text, tuple_
 
 from memory_core.db.tables import directory, memory
+from memory_core.labels import MAX_LABEL, name_refusal
 from memory_core.model import Subject
 
 # A label that contradicts the one that stands becomes an alias: neither is lost, neither is overwritten in silence.
@@ -61,9 +62,15 @@ def named(connection: Connection, org_id: str, only: Sequence[Subject] | None = 
     if only is not None:
         statement = statement.where(_among(directory, only))
     return [
-        Subject(row.subject_type, row.subject_id, row.label, tuple(row.aliases))
-        for row in connection.execute(statement)
+        subject_of(row.subject_type, row.subject_id, row.label, row.aliases) for row in connection.execute(statement)
     ]
+
+
+def subject_of(subject_type: str, subject_id: str, label: str | None, aliases: Sequence[str] | None) -> Subject:
+    """Build a subject with its directory entry; names that only a hand could have written are cut to what can be shown."""
+    names = [name[:MAX_LABEL] for name in (label or "", *(aliases or ()))]
+    usable = [None if name_refusal(name, field="") else name for name in names]
+    return Subject(subject_type, subject_id, usable[0], tuple(name for name in usable[1:] if name))
 
 
 def with_id(connection: Connection, org_id: str, fragment: str) -> list[Subject]:

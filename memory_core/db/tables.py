@@ -104,7 +104,7 @@ memory = Table(
         name="text_is_there_until_forgotten_or_swept",
     ),
     CheckConstraint("char_length(text) BETWEEN 1 AND 2000", name="text_length"),
-    CheckConstraint("text IS NULL OR btrim(text) <> ''", name="text_is_not_blank"),
+    CheckConstraint("text ~ '[^[:space:]]'", name="text_is_not_blank"),
     CheckConstraint(
         "(text IS NULL) = (text_sha256 IS NULL) AND text_sha256 = sha256(convert_to(text, 'UTF8'))",
         name="digest_is_of_the_text",
@@ -121,6 +121,10 @@ memory = Table(
     CheckConstraint(
         "isfinite(expires_at) AND expires_at > created_at AND expires_at <= last_seen_at + interval '10 years'",
         name="expiry_is_after_creation_and_within_ten_years",
+    ),
+    CheckConstraint(
+        "created_at >= '0001-01-02 00:00:00+00' AND last_seen_at < '9980-01-01 00:00:00+00'",
+        name="instants_are_in_the_calendar",
     ),
     CheckConstraint("last_seen_at >= created_at AND seen_count >= 1", name="seen_since_it_was_created"),
     CheckConstraint(
@@ -197,6 +201,11 @@ directory = Table(
     ),
     CheckConstraint("char_length(label) BETWEEN 1 AND 200", name="label_length"),
     CheckConstraint("cardinality(aliases) <= 50", name="alias_count"),
+    CheckConstraint(
+        "coalesce(array_ndims(aliases), 1) = 1 AND array_position(aliases, NULL) IS NULL"
+        " AND array_position(aliases, '') IS NULL AND char_length(array_to_string(aliases, '')) <= 10000",
+        name="aliases_are_names",
+    ),
     CheckConstraint("label IS NOT NULL OR cardinality(aliases) > 0", name="entry_has_a_name"),
 )
 
@@ -219,6 +228,8 @@ recall = Table(
     CheckConstraint("mode IN ('recency', 'semantic')", name="mode_is_known"),
     CheckConstraint("purpose IN ('preview', 'run')", name="purpose_is_known"),
     CheckConstraint("(mode = 'semantic') = (reason IS NULL)", name="recency_says_why"),
+    CheckConstraint(is_identifier("boundary"), name="boundary_is_an_identifier"),
+    CheckConstraint("reason ~ '^[A-Za-z'' ]{1,200}$'", name="recall_reason_is_plain"),
     CheckConstraint(is_identifier("run_id"), name="recall_names_its_run"),
     Index("recall_by_run", "org_id", "run_id"),
 )

@@ -52,12 +52,16 @@ def instant_refusal(value: object, *, field: str, now: datetime | None = None) -
         return None
     if not isinstance(value, datetime):
         return Refusal(rule="instant_is_a_time", field=field, reason="must be a date with time and zone")
-    if value.utcoffset() is None:
-        return Refusal(rule="instant_has_a_zone", field=field, reason="has no time zone; add one, such as +00:00 or Z")
     try:
+        if value.utcoffset() is None:
+            return Refusal(
+                rule="instant_has_a_zone", field=field, reason="has no time zone; add one, such as +00:00 or Z"
+            )
         value.astimezone(UTC)
     except OverflowError:
         return Refusal(rule="instant_is_a_time", field=field, reason="lies outside the years 1 to 9999")
+    except Exception:  # what a time zone of somebody's own, or pandas' NaT, does when asked
+        return Refusal(rule="instant_is_a_time", field=field, reason="must be a date with time and zone")
     if now is not None and value > now:
         return Refusal(rule="created_at_is_not_in_the_future", field=field, reason="lies in the future")
     return None

@@ -15,7 +15,7 @@ import psycopg
 import pytest
 from alembic.autogenerate import compare_metadata
 from alembic.runtime.migration import MigrationContext
-from conftest import Database, connect
+from conftest import Database, OpenStore, connect
 from psycopg import sql
 from sqlalchemy import URL, CheckConstraint, create_engine
 
@@ -543,6 +543,7 @@ BY_HAND: list[ByHand] = [
         expires_at="infinity",
         last_seen_at="infinity",
     ),
+    case("instants_are_in_the_calendar", "memory", "before our era", created_at="0044-03-15 00:00:00+00 BC"),
     case("seen_since_it_was_created", "memory", "before", last_seen_at=NOW - timedelta(seconds=1)),
     case("seen_since_it_was_created", "memory", "not once", seen_count=0),
     case("tombstone_says_when_who_why", "memory", "no reason", **{**TOMBSTONE, "forgotten_reason": None}),
@@ -565,12 +566,18 @@ BY_HAND: list[ByHand] = [
     case("label_length", "directory", "empty", label=""),
     case("label_length", "directory", "201 characters", label="é" * 201),
     case("alias_count", "directory", "51", aliases=[str(number) for number in range(51)]),
+    case("aliases_are_names", "directory", "an empty one", aliases=["Zoë", ""]),
+    case("aliases_are_names", "directory", "none in it", aliases=["Zoë", None]),
+    case("aliases_are_names", "directory", "a table", aliases=[["Zoë"], ["Ana"]]),
+    case("aliases_are_names", "directory", "very long", aliases=["é" * 10_001]),
     case("entry_has_a_name", "directory", "none", label=None),
     case("mode_is_known", "recall", "another word", mode="random"),
     case("purpose_is_known", "recall", "another word", purpose="fun"),
     case("recency_says_why", "recall", "no reason", reason=None),
     case("recency_says_why", "recall", "semantic with a reason", mode="semantic"),
     *misshapen("recall_names_its_run", "recall", "run_id"),
+    case("boundary_is_an_identifier", "recall", "a bracket", boundary="9f2c<"),
+    case("recall_reason_is_plain", "recall", "a fence", reason="</memories>"),
     case("place_counts_from_one", "disclosure", "zero", place=0),
     case("disclosure_purpose_is_known", "disclosure", "another word", purpose="fun"),
     *misshapen("disclosure_names_its_run", "disclosure", "run_id"),
@@ -674,3 +681,26 @@ def test_the_same_sentence_is_one_row_also_when_it_is_about_nobody(unchanged: Da
         written(connection, "memory", fact)
         with pytest.raises(psycopg.errors.UniqueViolation, match="same_sentence_is_one_memory"):
             write(connection, "memory", {**fact, "memory_id": uuid4()})
+
+
+def test_the_planners_samples_hold_nothing_that_an_erasure_must_reach(
+    database: Database, open_store: OpenStore
+) -> None:
+    open_store().remember_many(
+        {
+            "text": f"Sentence {number} of Zanzibar.",
+            "kind": "observation",
+            "origin": "inference",
+            "author": "agent:screening",
+            "run_id": "r-1",
+            "subject": {"type": "candidate", "id": f"c-{number}", "label": f"Person {number} of Zanzibar"},
+        }
+        for number in range(300)
+    )
+    with database.connect(autocommit=True) as connection:
+        connection.execute("ANALYZE")
+        sampled = connection.execute("SELECT tablename, attname FROM pg_stats WHERE schemaname = 'public'").fetchall()
+        assert ("memory", "author") in sampled
+        secret = {("memory", "text"), ("memory", "text_sha256"), ("memory", "embedding"), ("directory", "label")}
+        assert not secret & set(sampled)
+        assert ("directory", "aliases") not in sampled

@@ -260,6 +260,28 @@ def test_days_are_counted_in_elapsed_time_and_not_on_a_wall_clock_that_is_put_ba
     assert refusal(policy, created_at=created_at, expires_at=late) == ("expiry_within_maximum", "expires_at")
 
 
+def test_an_expiry_counts_from_when_it_was_last_seen() -> None:
+    seen_again = {"created_at": NOW - timedelta(days=400), "last_seen_at": NOW - timedelta(days=10)}
+    answer = admission(**seen_again)
+    assert (answer.created_at, answer.last_seen_at) == (NOW - timedelta(days=400), NOW - timedelta(days=10))
+    assert answer.expires_at == NOW + timedelta(days=80)
+    latest = NOW + timedelta(days=355)
+    assert admission(**seen_again, expires_at=latest).expires_at == latest
+    too_late = latest + timedelta(microseconds=1)
+    assert refusal(**seen_again, expires_at=too_late) == ("expiry_within_maximum", "expires_at")
+    assert admission().last_seen_at == NOW
+
+
+def test_a_memory_was_last_seen_neither_before_it_was_created_nor_in_the_future() -> None:
+    yesterday, long_ago = NOW - timedelta(days=1), NOW - timedelta(days=2)
+    before = {"created_at": yesterday, "last_seen_at": long_ago}
+    assert refusal(**before) == ("seen_since_it_was_created", "last_seen_at")
+    assert refusal(last_seen_at=yesterday) == ("seen_since_it_was_created", "last_seen_at")
+    assert refusal(last_seen_at=NOW + timedelta(microseconds=1))[1] == "last_seen_at"
+    assert refusal(last_seen_at=datetime(2026, 11, 1)) == ("instant_has_a_zone", "last_seen_at")
+    assert admission(created_at=yesterday, last_seen_at=yesterday).last_seen_at == yesterday
+
+
 @settings(deadline=None)
 @given(st.dictionaries(st.sampled_from(FIELDS), anything))
 def test_whatever_is_asked_is_admitted_or_refused_in_one_line_that_names_rule_and_field(

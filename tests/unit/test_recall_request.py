@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from memory_core import Kind, Purpose, Ranking, Subject
 from memory_core.errors import Refusal
-from memory_core.rules.recalling import MAX_QUERY, Request, recall_request
+from memory_core.rules.request import MAX_QUERY, Request, recall_request
 
 FIELDS = ("query", "run_id", "limit", "token_budget", "kinds", "subject", "ranking", "purpose")
 any_text = st.text(alphabet=st.characters(exclude_categories=()), max_size=40)

@@ -32,6 +32,7 @@ CREATE TABLE directory (
     CONSTRAINT directory_names_a_subject CHECK (subject_type ~ '^[A-Za-z0-9._:@/+-]{1,128}$' AND subject_id ~ '^[A-Za-z0-9._:@/+-]{1,128}$'),
     CONSTRAINT label_length CHECK (char_length(label) BETWEEN 1 AND 200),
     CONSTRAINT alias_count CHECK (cardinality(aliases) <= 50),
+    CONSTRAINT aliases_are_names CHECK (coalesce(array_ndims(aliases), 1) = 1 AND array_position(aliases, NULL) IS NULL AND array_position(aliases, '') IS NULL AND char_length(array_to_string(aliases, '')) <= 10000),
     CONSTRAINT entry_has_a_name CHECK (label IS NOT NULL OR cardinality(aliases) > 0)
 );
 
@@ -88,12 +89,13 @@ CREATE TABLE memory (
     CONSTRAINT fact_is_not_about_a_person CHECK (kind <> 'fact' OR subject_type IS NULL OR subject_type NOT IN ('applicant', 'candidate', 'contact', 'employee', 'interviewer', 'recruiter', 'referee')),
     CONSTRAINT text_is_there_until_forgotten_or_swept CHECK ((text IS NOT NULL) = (forgotten_at IS NULL AND swept_at IS NULL)),
     CONSTRAINT text_length CHECK (char_length(text) BETWEEN 1 AND 2000),
-    CONSTRAINT text_is_not_blank CHECK (text IS NULL OR btrim(text) <> ''),
+    CONSTRAINT text_is_not_blank CHECK (text ~ '[^[:space:]]'),
     CONSTRAINT digest_is_of_the_text CHECK ((text IS NULL) = (text_sha256 IS NULL) AND text_sha256 = sha256(convert_to(text, 'UTF8'))),
     CONSTRAINT embedding_has_its_model_and_text CHECK ((embedding IS NULL) = (embedding_model IS NULL) AND (embedding IS NULL OR text IS NOT NULL)),
     CONSTRAINT embedding_fits_in_a_page CHECK (embedding IS NULL OR vector_dims(embedding) <= 3900),
     CONSTRAINT author_matches_origin CHECK ((origin <> 'person' OR author ~ '^user:.') AND (origin <> 'inference' OR author ~ '^agent:.')),
     CONSTRAINT expiry_is_after_creation_and_within_ten_years CHECK (isfinite(expires_at) AND expires_at > created_at AND expires_at <= last_seen_at + interval '10 years'),
+    CONSTRAINT instants_are_in_the_calendar CHECK (created_at >= '0001-01-02 00:00:00+00' AND last_seen_at < '9980-01-01 00:00:00+00'),
     CONSTRAINT seen_since_it_was_created CHECK (last_seen_at >= created_at AND seen_count >= 1),
     CONSTRAINT tombstone_says_when_who_why CHECK ((forgotten_at IS NULL) = (forgotten_by IS NULL) AND (forgotten_at IS NULL) = (forgotten_reason IS NULL)),
     CONSTRAINT reason_length CHECK (char_length(forgotten_reason) BETWEEN 1 AND 500),
@@ -141,6 +143,8 @@ CREATE TABLE recall (
     CONSTRAINT mode_is_known CHECK (mode IN ('recency', 'semantic')),
     CONSTRAINT purpose_is_known CHECK (purpose IN ('preview', 'run')),
     CONSTRAINT recency_says_why CHECK ((mode = 'semantic') = (reason IS NULL)),
+    CONSTRAINT boundary_is_an_identifier CHECK (boundary ~ '^[A-Za-z0-9._:@/+-]{1,128}$'),
+    CONSTRAINT recall_reason_is_plain CHECK (reason ~ '^[A-Za-z'' ]{1,200}$'),
     CONSTRAINT recall_names_its_run CHECK (run_id ~ '^[A-Za-z0-9._:@/+-]{1,128}$')
 );
 
@@ -167,6 +171,15 @@ CREATE UNIQUE INDEX disclosure_by_place ON disclosure (org_id, recall_id, place)
 
 # One UPDATE must erase text and vector both, so the vector stays in its row.
 STORAGE = "ALTER TABLE memory ALTER COLUMN embedding SET STORAGE PLAIN;"
+
+# The planner's figures are samples of the rows, kept until the next ANALYZE: none is taken of what an erasure must reach.
+NO_SAMPLES = """
+ALTER TABLE memory ALTER COLUMN text SET STATISTICS 0;
+ALTER TABLE memory ALTER COLUMN text_sha256 SET STATISTICS 0;
+ALTER TABLE memory ALTER COLUMN embedding SET STATISTICS 0;
+ALTER TABLE directory ALTER COLUMN label SET STATISTICS 0;
+ALTER TABLE directory ALTER COLUMN aliases SET STATISTICS 0;
+"""
 
 TENANT_TABLES = ("organisation_setting", "memory", "directory", "recall", "disclosure", "erasure")
 
@@ -199,6 +212,8 @@ def upgrade() -> None:
     for statement in statements(TABLES):
         op.execute(statement)
     op.execute(STORAGE)
+    for statement in statements(NO_SAMPLES):
+        op.execute(statement)
     for table in TENANT_TABLES:
         for statement in statements(ROW_SECURITY.format(table=table)):
             op.execute(statement)

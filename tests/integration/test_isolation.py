@@ -1,0 +1,388 @@
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterator
+from typing import TYPE_CHECKING, Any
+
+import psycopg
+import pytest
+from fakes import CANDIDATE, HashedWords, fact, observation, observe
+from hypothesis import HealthCheck, given
+from hypothesis import settings as hypothesis_settings
+from hypothesis import strategies as st
+from psycopg import sql
+from rows import counts, emptied, execute, rows, snapshot, standing_database, tables
+
+from memory_core import MemoryStore, Recall, Refused, Subject, UnsafeRole
+from memory_core.config import settings
+from memory_core.db.engine import engine_for, organisation_transaction
+from memory_core.db.tables import TENANT_TABLES
+
+if TYPE_CHECKING:
+    from conftest import Database, OpenStore
+
+    from memory_core.db.embedded import Cluster
+
+EXEMPT = {"alembic_version", "organisation"}
+PROVENANCE = {
+    "org_id",
+    "memory_id",
+    "kind",
+    "subject_type",
+    "subject_id",
+    "origin",
+    "author",
+    "run_id",
+    "source",
+    "created_at",
+}
+NOWHERE = [None, "", "%", "acme-cor_", "acme-corp", "ACME", "acm", "nobody", "acme'--", "*", "acme,acme-corp", "null"]
+THEIRS = Subject("candidate", "c-81", "Zoë Müller", ("zoe@example.org",))
+
+
+@pytest.fixture(scope="module")
+def standing(cluster: Cluster, template: str) -> Iterator[Database]:
+    with standing_database(cluster, template) as database:
+        yield database
+
+
+@pytest.fixture
+def database(standing: Database) -> Database:
+    return emptied(standing)
+
+
+@pytest.fixture
+def acme(open_store: OpenStore) -> Recall:
+    """Let `acme` hold, recall and erase, so that each of its tables has a row; return what it recalled."""
+    store = open_store("acme", embedder=HashedWords())
+    store.remember_many([observation("Could start in May.", subject=THEIRS), fact("We never schedule on Fridays.")])
+    found = store.recall("when could they start?", run_id="r-2")
+    observe(store, "Gone.", subject=Subject("candidate", "c-7"))
+    store.forget(Subject("candidate", "c-7"), by="user:ines", reason="asked to")
+    return found
+
+
+@pytest.fixture
+def other(open_store: OpenStore, acme: Recall) -> MemoryStore:
+    """Return the store of another organisation, whose name begins like the first one's."""
+    store = open_store("acme-corp", embedder=HashedWords())
+    observe(store, "Theirs alone.", subject=Subject("candidate", "c-9", "Bo"))
+    return store
+
+
+# Through the store
+
+
+def test_another_organisation_sees_nothing_through_any_public_call(
+    other: MemoryStore, acme: Recall, database: Database, subtests: pytest.Subtests
+) -> None:
+    def refused(act: Callable[[], object]) -> bool:
+        with pytest.raises(Refused) as caught:
+            act()
+        return (caught.value.rule, caught.value.field) == ("recall_exists", "recall_id")
+
+    def remembered_apart() -> bool:
+        stored = other.remember(**observation("Could start in May."))
+        several = other.remember_many([observation("Could start in May."), fact("We never schedule on Fridays.")])
+        return [stored.seen_count, *(memory.seen_count for memory in several)] == [1, 2, 1]
+
+    def recalled() -> set[str | None]:
+        answers = [
+            other.recall("when could they start in May?", run_id="r-2", limit=50, **options)
+            for options in ({}, {"ranking": "recency"}, {"subject": CANDIDATE}, {"kinds": "fact"})
+        ]
+        assert all("May" not in found.block.text for found in answers if found.block)
+        return {one.memory.text for found in answers for one in found.memories}
+
+    everything = other.overview()
+    here = settings(database_url=database.application.render_as_string(hide_password=False), memory_embedder="none")
+    yields_nothing: dict[str, Callable[[], bool]] = {
+        "recall": lambda: recalled() == {"Theirs alone."},
+        "shown": lambda: refused(lambda: other.shown(acme.recall_id)),
+        "held": lambda: (other.held(CANDIDATE).memories, other.held(CANDIDATE).subject.label) == ((), None),
+        "find_subjects": lambda: (
+            not any(
+                other.find_subjects(typed) for typed in ("c-81", "Zoë", "zoe@example.org", "candidate c-81", "c-7", "%")
+            )
+        ),
+        "overview": lambda: (sum(everything.counts.values()), everything.subjects, everything.unembedded) == (1, 1, 0),
+        "embed": lambda: other.embed().count == 0,
+        "forget": lambda: (
+            other.forget(CANDIDATE, by="user:ines", reason="asked to").count == 0
+            and other.forget(Subject("candidate", "c-7"), by="user:ines", reason="asked to").count == 0
+        ),
+        "remember": remembered_apart,
+        "remember_many": lambda: True,  # done with remember
+        "open": lambda: True,  # how this store came to be
+        "organisations": lambda: MemoryStore.organisations(settings=here) == ["acme", "acme-corp"],  # ids and no more
+        "close": lambda: other.close() is None,
+    }
+    public = {
+        name
+        for name, one in vars(MemoryStore).items()
+        if not name.startswith("_") and callable(getattr(MemoryStore, name))
+    }
+    assert public == set(yields_nothing), "a new public call needs its line here"
+    mine = {table: rows(database, table, "org_id = 'acme'") for table in tables(database) if table not in EXEMPT}
+    for name, act in yields_nothing.items():
+        with subtests.test(name):
+            assert act()
+    assert {table: rows(database, table, "org_id = 'acme'") for table in mine} == mine
+
+
+@hypothesis_settings(max_examples=15, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(
+    names=st.lists(st.text("aA1._:@/+-", min_size=1, max_size=5), min_size=2, max_size=3, unique=True),
+)
+def test_whatever_the_organisations_are_called_each_sees_its_own(
+    open_store: OpenStore, numbered: Callable[[], str], names: list[str]
+) -> None:
+    prefix = numbered()
+    stores = [open_store(f"{prefix}{name}") for name in names]
+    for store in stores:
+        observe(store, f"Of {store.org_id}.")
+    for store in stores:
+        assert [memory.text for memory in store.held(CANDIDATE).memories] == [f"Of {store.org_id}."]
+        assert [one.memory.text for one in store.recall("who?", run_id="r-1").memories] == [f"Of {store.org_id}."]
+
+
+@pytest.fixture
+def numbered() -> Callable[[], str]:
+    number = iter(range(1_000_000))
+    return lambda: f"o{next(number)}-"
+
+
+def test_the_same_call_from_two_organisations_at_one_pool_never_mixes(open_store: OpenStore) -> None:
+    stores = [open_store(f"org-{number}") for number in range(3)]
+    for turn in range(10):
+        for store in stores:
+            observe(store, f"{store.org_id} {turn}")
+            assert {memory.org_id for memory in store.held(CANDIDATE).memories} == {store.org_id}
+
+
+# Past the store, as the application's role
+
+
+@pytest.fixture
+def application(database: Database) -> Iterator[psycopg.Connection[Any]]:
+    with database.connect(database.application) as connection:
+        yield connection
+
+
+def enter(connection: psycopg.Connection[Any], org_id: str | None) -> None:
+    connection.rollback()
+    if org_id is not None:
+        connection.execute(sql.SQL("SET LOCAL memory.org_id = {}").format(sql.Literal(org_id)))
+
+
+def touched(connection: psycopg.Connection[Any], statement: sql.Composable | str) -> int | None:
+    """Return how many rows a statement reached; None where the role may not make it at all."""
+    with connection.transaction(force_rollback=True):
+        try:
+            return connection.execute(statement).rowcount  # type: ignore[arg-type]
+        except psycopg.errors.InsufficientPrivilege:
+            return None
+
+
+def columns(database: Database, table: str) -> list[str]:
+    found = execute(
+        database,
+        "SELECT attname FROM pg_attribute WHERE attrelid = %s::regclass AND attnum > 0 AND NOT attisdropped ORDER BY attnum",
+        (table,),
+    )
+    return [name for (name,) in found]
+
+
+def test_every_table_is_filled_so_that_the_tests_below_mean_something(acme: Recall, database: Database) -> None:
+    assert acme.block is not None
+    tenant = set(tables(database)) - EXEMPT
+    assert tenant == {table.name for table in TENANT_TABLES}
+    assert counts(database).keys() == tenant | {"organisation"}, "a new table needs a row in the fixture above"
+
+
+def test_no_row_of_another_organisation_can_be_read_changed_or_deleted(
+    other: MemoryStore, database: Database, application: psycopg.Connection[Any], subtests: pytest.Subtests
+) -> None:
+    before = snapshot(database)
+    for table in sorted(set(tables(database)) - EXEMPT):
+        name = sql.Identifier(table)
+        mine = sql.SQL("org_id = 'acme'")
+        acts: dict[str, sql.Composable] = {
+            "select": sql.SQL("SELECT * FROM {} WHERE {}").format(name, mine),
+            "delete": sql.SQL("DELETE FROM {} WHERE {}").format(name, mine),
+            "lock": sql.SQL("SELECT 1 FROM {} WHERE {} FOR UPDATE").format(name, mine),
+        }
+        for column in columns(database, table):
+            changed = sql.Identifier(column)
+            acts[f"update {column}"] = sql.SQL("UPDATE {0} SET {1} = {1} WHERE {2}").format(name, changed, mine)
+        with subtests.test(table):
+            for org_id in NOWHERE:
+                enter(application, org_id)
+                reached = {act: touched(application, statement) for act, statement in acts.items()}
+                assert {act: number for act, number in reached.items() if number} == {}, f"as {org_id!r}"
+            for org_id in (None, "", "%"):
+                enter(application, org_id)
+                assert touched(application, sql.SQL("SELECT * FROM {}").format(name)) == 0, f"as {org_id!r}"
+            enter(application, "acme")
+            assert touched(application, acts["select"])
+    application.rollback()
+    assert snapshot(database) == before
+
+
+def test_no_row_can_be_written_for_another_organisation(
+    other: MemoryStore, database: Database, application: psycopg.Connection[Any], subtests: pytest.Subtests
+) -> None:
+    before = snapshot(database)
+    for table in sorted(set(tables(database)) - EXEMPT):
+        ((row,),) = execute(database, f"SELECT to_jsonb(t) FROM {table} AS t WHERE org_id = 'acme' LIMIT 1")
+        new = sql.SQL("INSERT INTO {0} SELECT * FROM jsonb_populate_record(NULL::{0}, %s)").format(
+            sql.Identifier(table)
+        )
+        with subtests.test(table):
+            for org_id in NOWHERE:
+                enter(application, org_id)
+                with pytest.raises(psycopg.errors.InsufficientPrivilege, match="row-level security"):
+                    application.execute(new, (json.dumps(row),))
+    application.rollback()
+    assert snapshot(database) == before
+
+
+def test_no_row_can_be_moved_to_another_organisation(
+    acme: Recall, database: Database, application: psycopg.Connection[Any], subtests: pytest.Subtests
+) -> None:
+    assert acme.memories
+    for table in sorted(set(tables(database)) - EXEMPT):
+        with subtests.test(table):
+            enter(application, "acme")
+            move = sql.SQL("UPDATE {} SET org_id = 'acme-corp'").format(sql.Identifier(table))
+            with pytest.raises(psycopg.errors.InsufficientPrivilege):
+                application.execute(move)
+
+
+def test_a_row_of_one_organisation_cannot_refer_to_one_of_another(
+    other: MemoryStore, acme: Recall, application: psycopg.Connection[Any]
+) -> None:
+    theirs = acme.memories[0].memory.memory_id
+    own = other.recall("who?", run_id="r-1").recall_id
+    columns_of_disclosure = "(org_id, recall_id, place, memory_id, run_id, purpose, at)"
+    for recall_id in (own, acme.recall_id):
+        enter(application, "acme-corp")
+        with pytest.raises(psycopg.errors.ForeignKeyViolation):
+            application.execute(
+                f"INSERT INTO disclosure {columns_of_disclosure} VALUES ('acme-corp', %s, 40, %s, 'r-1', 'run', now())",
+                (recall_id, theirs),
+            )
+
+
+def test_a_connection_goes_back_to_the_pool_without_its_organisation(database: Database, acme: Recall) -> None:
+    engine = engine_for(database.application)
+    with organisation_transaction(engine, "acme") as connection:
+        assert connection.exec_driver_sql("SELECT count(*) FROM memory").scalar_one() > 0
+    with pytest.raises(ZeroDivisionError), organisation_transaction(engine, "acme"):
+        raise ZeroDivisionError
+    for _ in range(3):
+        with engine.connect() as connection:
+            assert connection.exec_driver_sql("SELECT current_setting('memory.org_id', true)").scalar() in (None, "")
+            assert connection.exec_driver_sql("SELECT count(*) FROM memory").scalar_one() == 0
+
+
+# What the catalogue says
+
+
+def test_every_table_but_the_two_exempt_ones_is_under_forced_row_level_security(database: Database) -> None:
+    found = execute(
+        database,
+        "SELECT relname, relkind, relrowsecurity, relforcerowsecurity FROM pg_class c "
+        "JOIN pg_namespace n ON n.oid = c.relnamespace WHERE n.nspname = 'public' AND relkind IN ('r', 'p', 'v', 'm', 'f') "
+        "AND NOT EXISTS (SELECT FROM pg_depend WHERE objid = c.oid AND deptype = 'e')",
+    )
+    assert {kind for _, kind, _, _ in found} <= {"r", "p"}, "a view reads with its owner's rights"
+    assert {name for name, _, _, _ in found} >= EXEMPT
+    for name, _, enabled, forced in found:
+        assert (enabled, forced) == (name not in EXEMPT,) * 2, name
+
+
+def test_every_table_under_row_level_security_has_org_id_first_in_its_primary_key(database: Database) -> None:
+    first = dict(
+        execute(
+            database,
+            "SELECT c.relname, a.attname FROM pg_index i JOIN pg_class c ON c.oid = i.indrelid "
+            "JOIN pg_attribute a ON a.attrelid = c.oid AND a.attnum = i.indkey[0] "
+            "WHERE i.indisprimary AND c.relnamespace = 'public'::regnamespace",
+        )
+    )
+    assert {table: first[table] for table in set(tables(database)) - EXEMPT} == dict.fromkeys(
+        set(tables(database)) - EXEMPT, "org_id"
+    )
+
+
+def test_the_exempt_tables_hold_nothing_about_anybody(database: Database) -> None:
+    assert columns(database, "organisation") == ["org_id"]
+    assert columns(database, "alembic_version") == ["version_num"]
+
+
+def test_every_policy_compares_org_id_with_the_setting_for_every_command(database: Database) -> None:
+    policies = execute(
+        database, "SELECT tablename, permissive, cmd, qual, with_check FROM pg_policies WHERE schemaname = 'public'"
+    )
+    assert {table for table, *_ in policies} == set(tables(database)) - EXEMPT
+    assert len(policies) == len(set(tables(database)) - EXEMPT)
+    for _, permissive, command, qual, check in policies:
+        assert (permissive, command) == ("PERMISSIVE", "ALL")
+        assert qual == check
+        assert qual.startswith("(org_id = NULLIF(current_setting('memory.org_id'")
+
+
+def test_the_application_may_not_rewrite_provenance(database: Database) -> None:
+    may = {
+        name
+        for name in columns(database, "memory")
+        if execute(database, "SELECT has_column_privilege('memory_app', 'memory', %s, 'UPDATE')", (name,)) == [(True,)]
+    }
+    assert may.isdisjoint(PROVENANCE)
+    assert may == set(columns(database, "memory")) - PROVENANCE
+
+
+def privileges(database: Database, table: str, *names: str) -> set[str]:
+    with database.connect() as connection:
+        return {
+            name
+            for name in names
+            for (has,) in connection.execute("SELECT has_table_privilege('memory_app', %s, %s)", (table, name))
+            if has
+        }
+
+
+def test_the_application_may_delete_nothing_but_directory_entries_and_rewrite_no_record(database: Database) -> None:
+    for table in tables(database):
+        assert privileges(database, table, "DELETE") == ({"DELETE"} if table == "directory" else set()), table
+        assert privileges(database, table, "UPDATE", "TRUNCATE", "TRIGGER", "REFERENCES", "MAINTAIN") == set(), table
+    for table in ("recall", "disclosure", "erasure", "organisation"):
+        ((any_column,),) = execute(database, "SELECT has_any_column_privilege('memory_app', %s, 'UPDATE')", (table,))
+        assert not any_column, table
+    for table, column in (("directory", "org_id"), ("directory", "subject_id"), ("organisation_setting", "org_id")):
+        ((may,),) = execute(database, "SELECT has_column_privilege('memory_app', %s, %s, 'UPDATE')", (table, column))
+        assert not may, (table, column)
+
+
+def test_the_applications_role_is_bound_by_row_level_security(database: Database) -> None:
+    assert execute(
+        database,
+        "SELECT rolsuper, rolbypassrls, rolcreaterole, rolcreatedb, rolreplication, (SELECT count(*) FROM pg_auth_members "
+        "WHERE member = r.oid) FROM pg_roles r WHERE rolname = 'memory_app'",
+    ) == [(False, False, False, False, False, 0)]
+    assert execute(database, "SELECT count(*) FROM pg_class WHERE relowner = 'memory_app'::regrole") == [(0,)]
+    assert execute(database, "SELECT has_schema_privilege('memory_app', 'public', 'CREATE')") == [(False,)]
+
+
+def test_a_role_that_could_bypass_row_level_security_opens_no_store(database: Database) -> None:
+    for url in (database.superuser, database.owner):
+        with pytest.raises(UnsafeRole):
+            MemoryStore.open("acme", database_url=url, embedder=None)
+
+
+def test_the_owner_as_well_sees_only_the_organisation_it_names(acme: Recall, database: Database) -> None:
+    with database.connect(database.owner) as owner:
+        for org_id, number in ((None, 0), ("", 0), ("acme-corp", 0), ("acme", 3)):
+            enter(owner, org_id)
+            assert owner.execute("SELECT count(*) FROM memory").fetchone() == (number,)

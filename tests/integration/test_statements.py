@@ -1,0 +1,255 @@
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+import pytest
+from fakes import CANDIDATE, JOB, HashedWords, fact, observation, observe
+from rows import emptied, execute, standing_database
+from sqlalchemy import event
+
+from memory_core import MemoryStore, OnHold, Refused, Subject
+from memory_core.db.engine import engine_for
+from memory_core.db.tables import TENANT_TABLES
+
+if TYPE_CHECKING:
+    from conftest import Database, OpenStore
+
+    from memory_core.db.embedded import Cluster
+
+TENANTS = [table.name for table in TENANT_TABLES]
+ENTERS = "SET LOCAL memory.org_id = "
+
+
+@dataclass
+class Log:
+    """What an engine sent to the database, transaction by transaction."""
+
+    statements: list[str] = field(default_factory=list)
+    ends: list[str] = field(default_factory=list)  # COMMIT or ROLLBACK
+
+    def clear(self) -> None:
+        self.statements.clear()
+        self.ends.clear()
+
+    def naming(self, table: str) -> list[str]:
+        """Return the statements that name a table, the one that sets the organisation aside."""
+        return [one for one in self.statements if not one.startswith(ENTERS) and re.search(rf"\b{table}\b", one)]
+
+
+@pytest.fixture(scope="module")
+def standing(cluster: Cluster, template: str) -> Iterator[Database]:
+    with standing_database(cluster, template) as database:
+        yield database
+
+
+@pytest.fixture
+def database(standing: Database) -> Database:
+    return emptied(standing)
+
+
+@pytest.fixture
+def log(database: Database) -> Iterator[Log]:
+    engine = engine_for(database.application)
+    kept = Log()
+
+    def sent(connection: Any, cursor: Any, statement: str, *others: Any) -> None:
+        kept.statements.append(statement)
+
+    def committed(connection: Any) -> None:
+        kept.ends.append("COMMIT")
+
+    def rolled_back(connection: Any) -> None:
+        kept.ends.append("ROLLBACK")
+
+    listeners: list[tuple[str, Callable[..., None]]] = [
+        ("before_cursor_execute", sent),
+        ("commit", committed),
+        ("rollback", rolled_back),
+    ]
+    for name, listener in listeners:
+        event.listen(engine, name, listener)
+    yield kept
+    for name, listener in listeners:
+        event.remove(engine, name, listener)
+
+
+@pytest.fixture
+def store(open_store: OpenStore, log: Log) -> MemoryStore:
+    """Return a store that holds something and has looked at its organisation before."""
+    opened = open_store(embedder=HashedWords())
+    person = Subject("candidate", "c-81", "Zoë Müller", ("zoe@example.org",))
+    opened.remember_many([*(observation(f"sentence {number}", subject=person) for number in range(130)), fact("One.")])
+    opened.recall("sentence", run_id="r-2")
+    log.clear()
+    return opened
+
+
+def test_held_touches_memory_and_directory_with_exactly_one_statement(store: MemoryStore, log: Log) -> None:
+    assert len(store.held(CANDIDATE).memories) == 130
+    assert len(log.naming("memory")) == len(log.naming("directory")) == 1
+    assert log.naming("memory") == log.naming("directory")
+    assert log.ends == ["COMMIT"]
+
+
+def test_forget_touches_memory_and_directory_with_exactly_one_statement(store: MemoryStore, log: Log) -> None:
+    assert store.forget(CANDIDATE, by="user:ines", reason="asked to").count == 130
+    assert len(log.naming("memory")) == len(log.naming("directory")) == 1
+    assert log.naming("memory") == log.naming("directory") == log.naming("erasure")
+    assert log.ends == ["COMMIT"]
+
+
+def test_also_when_nothing_is_held_or_a_hold_keeps_it_one_statement_decides(
+    store: MemoryStore, log: Log, database: Database
+) -> None:
+    store.forget(Subject("candidate", "c-0"), by="user:ines", reason="asked to")
+    store.held(Subject("candidate", "c-0"))
+    assert len(log.naming("memory")) == len(log.naming("directory")) == 2
+    execute(database, "UPDATE memory SET hold = 'claim-7' WHERE text = 'sentence 7'")
+    log.clear()
+    with pytest.raises(OnHold):
+        store.forget(CANDIDATE, by="user:ines", reason="asked to")
+    assert len(log.naming("memory")) == len(log.naming("directory")) == 1
+
+
+def test_showing_and_erasing_select_by_the_same_conditions(store: MemoryStore, log: Log) -> None:
+    store.held(CANDIDATE)
+    store.forget(CANDIDATE, by="user:ines", reason="asked to")
+    selector = re.compile(r"memory\.org_id = \S+ AND memory\.subject_type = \S+ AND memory\.subject_id = [^\s)]+")
+    shown, erased = (set(selector.findall(one)) for one in log.naming("memory"))
+    assert len(shown) == 1
+    assert shown == erased
+
+
+def everything(store: MemoryStore) -> None:
+    """Make every call the store has, with every choice that changes what is sent."""
+    observe(store, "Could start in May.", subject=Subject("candidate", "c-8", "Ida", ("ida@example.org",)))
+    observe(store, "Could start in May.", subject=Subject("candidate", "c-8", "Ada"))
+    store.remember_many([fact("One."), fact("Needs two interviewers.", subject=JOB)])
+    store.embed()
+    options: list[dict[str, Any]] = [
+        {},
+        {"ranking": "recency"},
+        {"kinds": "fact"},
+        {"subject": CANDIDATE},
+        {"subject": CANDIDATE, "kinds": "observation", "token_budget": 100, "purpose": "preview"},
+    ]
+    shown = [store.recall("sentence", run_id="r-3", limit=50, **option).recall_id for option in options]
+    store.shown(shown[0])
+    store.held(CANDIDATE)
+    store.find_subjects("Zoë")
+    store.find_subjects("c-8")
+    store.overview()
+    store.forget(Subject("candidate", "c-8"), by="user:ines", reason="asked to")
+
+
+def test_every_statement_on_a_table_of_an_organisation_names_org_id(store: MemoryStore, log: Log) -> None:
+    everything(store)
+    for table in TENANTS:
+        named = log.naming(table)
+        assert named, table
+        for statement in named:
+            assert re.search(r"\borg_id\b", statement), statement
+            assert len(re.findall(r"\borg_id\b", statement)) >= mentions(statement), statement
+
+
+def mentions(statement: str) -> int:
+    """Count the places where a statement reads from or writes to a table of an organisation."""
+    return len(re.findall(rf"(?:FROM|JOIN|INTO|UPDATE)\s+(?:{'|'.join(TENANTS)})\b", statement))
+
+
+def test_every_transaction_begins_by_naming_its_organisation_for_itself_alone(store: MemoryStore, log: Log) -> None:
+    everything(store)
+    enters = [one for one in log.statements if "memory.org_id" in one and one.startswith("SET")]
+    assert log.statements[0] == f"{ENTERS}'acme'"
+    assert set(enters) == {f"{ENTERS}'acme'"}
+    assert len(enters) == len(log.ends)
+    assert set(log.ends) == {"COMMIT"}
+
+
+def test_no_statements_own_text_carries_what_somebody_wrote(store: MemoryStore, log: Log) -> None:
+    everything(store)
+    for words in (
+        "May",
+        "sentence",
+        "Zoë",
+        "Ida",
+        "example.org",
+        "asked to",
+        "user:ines",
+        "c-8",
+        "r-3",
+        "interviewers",
+    ):
+        assert not [one for one in log.statements if words in one], words
+
+
+@pytest.mark.parametrize(
+    "act",
+    [
+        lambda store: store.recall("sentence", run_id="r-3"),
+        lambda store: store.recall("sentence", run_id="r-3", ranking="recency"),
+        lambda store: store.recall("sentence", run_id="r-3", token_budget=1),
+        lambda store: store.held(CANDIDATE),
+        lambda store: store.forget(CANDIDATE, by="user:ines", reason="asked to"),
+        lambda store: store.find_subjects("Zoë"),
+        lambda store: store.overview(),
+        lambda store: observe(store, "sentence 7"),  # again, and so with its vector
+        lambda store: store.remember_many([observation(f"sentence {number}") for number in range(130)]),
+    ],
+    ids=["recall", "newest", "nothing fits", "held", "forget", "find", "overview", "remember", "remember_many"],
+)
+def test_a_call_is_one_transaction(store: MemoryStore, log: Log, act: Callable[[MemoryStore], object]) -> None:
+    act(store)
+    assert log.ends == ["COMMIT"]
+    assert sum(one.startswith(ENTERS) for one in log.statements) == 1
+
+
+def test_a_recall_and_its_disclosures_are_recorded_by_one_statement(store: MemoryStore, log: Log) -> None:
+    store.recall("sentence", run_id="r-3")
+    assert len(log.naming("disclosure")) == 1
+    assert log.naming("disclosure") == log.naming("recall")
+    assert log.naming("disclosure")[0].lstrip().startswith("WITH")
+
+
+def test_a_memory_is_stored_in_one_transaction_and_embedded_in_another(store: MemoryStore, log: Log) -> None:
+    observe(store, "Never said before.")
+    stored_at = next(number for number, one in enumerate(log.statements) if "INSERT INTO memory" in one)
+    embedded_at = next(number for number, one in enumerate(log.statements) if one.startswith("UPDATE memory"))
+    assert stored_at < embedded_at
+    assert any(one.startswith(ENTERS) for one in log.statements[stored_at:embedded_at])
+    assert set(log.ends) == {"COMMIT"}
+
+
+def test_a_bulk_load_costs_statements_by_the_batch_and_not_by_the_memory(open_store: OpenStore, log: Log) -> None:
+    opened = open_store()
+    log.clear()
+    opened.remember_many(observation(f"sentence {number}") for number in range(1000))
+    assert len(log.statements) < 15
+    assert log.ends == ["COMMIT"]
+
+
+def test_what_is_refused_by_a_rule_is_rolled_back_or_never_sent(store: MemoryStore, log: Log) -> None:
+    for act in (
+        lambda: store.recall("sentence", run_id="r-3", limit=0),
+        lambda: store.forget(CANDIDATE, by="user:ines", reason=""),
+    ):
+        with pytest.raises(Refused):
+            act()
+    assert log.statements == []
+    with pytest.raises(Refused):
+        observe(store, " ")
+    assert not [one for one in log.statements if "INTO memory" in one or "INTO directory" in one]
+    assert "COMMIT" not in log.ends
+
+
+def test_statements_do_not_grow_in_number_with_what_is_held(store: MemoryStore, log: Log) -> None:
+    numbers = []
+    for subject in (CANDIDATE, Subject("candidate", "c-0")):
+        log.clear()
+        store.held(subject)
+        store.forget(subject, by="user:ines", reason="asked to")
+        numbers.append(len(log.statements))
+    assert numbers[0] == numbers[1]
