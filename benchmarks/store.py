@@ -11,9 +11,9 @@ builds no objects. Vectors are random, of 384 dimensions, made before the clock 
 from __future__ import annotations
 
 import argparse
+import math
 import random
 import shutil
-import statistics
 import tempfile
 import time
 from collections.abc import Callable, Sequence
@@ -30,9 +30,11 @@ from memory_core import MemoryStore, Subject
 from memory_core.config import settings
 from memory_core.db import database, embedded
 from memory_core.embedders import MiniLM, Vector
+from memory_core.recalling import QUANTISE_ABOVE
 
 DIMENSIONS = 384
 PER_SUBJECT = 20
+BATCH = 100
 WORDS = [
     "notice",
     "period",
@@ -91,7 +93,7 @@ def quantiles(times: list[float]) -> tuple[float, float]:
     if not times:
         return 0.0, 0.0
     ordered = sorted(times)
-    return statistics.median_low(ordered), ordered[min(len(ordered) - 1, round(0.95 * len(ordered)))]
+    return ordered[math.ceil(0.5 * len(ordered)) - 1], ordered[math.ceil(0.95 * len(ordered)) - 1]
 
 
 def timed(act: Callable[[], object]) -> float:
@@ -155,18 +157,36 @@ class Bare:
                 (self.org_id, uuid4(), subject, text, sha256(text.encode()).digest()),
             )
 
-    def recall(self, vector: str) -> None:
+    def recall(self, vector: str, *, quantised: bool) -> None:
         recall_id = uuid4()
+        mine = (
+            "FROM memory WHERE org_id = %(org)s AND text IS NOT NULL AND restricted_at IS NULL AND expires_at > now()"
+            " AND embedding_model = 'benchmark'"
+        )
+        if quantised:  # the same two steps as the store takes in an organisation of this size
+            mine = (
+                f"FROM memory WHERE org_id = %(org)s AND memory_id IN (SELECT memory_id {mine}"
+                " ORDER BY binary_quantize(embedding)::bit(384) <~> binary_quantize(%(query)s::halfvec)::bit(384) LIMIT 200)"
+            )
         with self.connection.transaction(), self.connection.cursor() as cursor:
             self._begin(cursor)
             cursor.execute(
                 "SELECT memory_id, text, kind, origin, author, run_id, subject_type, subject_id, created_at, expires_at,"
-                " embedding <=> %s::halfvec AS distance FROM memory WHERE org_id = %s AND text IS NOT NULL"
-                " AND restricted_at IS NULL AND expires_at > now() AND embedding_model = 'benchmark'"
+                f" embedding <=> %(query)s::halfvec AS distance {mine}"
                 " ORDER BY distance, created_at DESC, memory_id DESC LIMIT 5",
-                (vector, self.org_id),
+                {"org": self.org_id, "query": vector},
             )
             self._disclose(cursor, recall_id, cursor.fetchall(), "semantic", None)
+
+    def remember_many(self, texts: Sequence[str]) -> None:
+        with self.connection.transaction(), self.connection.cursor() as cursor:
+            self._begin(cursor)
+            cursor.executemany(
+                "INSERT INTO memory (org_id, memory_id, kind, subject_type, subject_id, text, text_sha256, origin, author,"
+                " run_id, created_at, expires_at, last_seen_at, last_seen_run_id) VALUES (%s, %s, 'observation', 'candidate',"
+                " 'c-0', %s, %s, 'inference', 'agent:bare', 'r-1', now(), now() + interval '90 days', now(), 'r-1')",
+                [(self.org_id, uuid4(), one, sha256(one.encode()).digest()) for one in texts],
+            )
 
     def newest(self) -> None:
         recall_id = uuid4()
@@ -245,7 +265,7 @@ def measured(size: int, rounds: int, home: Path) -> list[Pair]:
 
     url = engine.url
     results = [
-        Pair(name="remember_many, a memory", size=size, store_ms=[load_ms / size], bare_ms=[]),
+        Pair(name="loading, a memory", size=size, store_ms=[load_ms / size], bare_ms=[]),
         Pair(name="embed, a stored vector", size=size, store_ms=[embed_ms / size], bare_ms=[]),
     ]
     with psycopg.connect(
@@ -274,6 +294,29 @@ def measured(size: int, rounds: int, home: Path) -> list[Pair]:
                 "remember", size, rounds, remember, lambda turn: bare.remember(f"{queries[turn]} bare {size}", at(turn))
             )
         )
+
+        def batch(turn: int, whose: str) -> list[str]:
+            return [f"{queries[turn]} {whose} {size} {number}" for number in range(BATCH)]
+
+        results.append(
+            alternated(
+                f"remember_many, {BATCH}",
+                size,
+                max(10, rounds // 20),
+                lambda turn: plain.remember_many(
+                    {
+                        "text": one,
+                        "kind": "observation",
+                        "origin": "inference",
+                        "author": "agent:benchmark",
+                        "run_id": "r-1",
+                        "subject": Subject("candidate", "c-0"),
+                    }
+                    for one in batch(turn, "store")
+                ),
+                lambda turn: bare.remember_many(batch(turn, "bare")),
+            )
+        )
         fewer = rounds if size <= 10_000 else max(20, rounds // 5)
         results.append(
             alternated(
@@ -281,7 +324,7 @@ def measured(size: int, rounds: int, home: Path) -> list[Pair]:
                 size,
                 fewer,
                 lambda turn: store.recall(queries[turn], run_id="r-1"),
-                lambda turn: bare.recall(ready[turn]),
+                lambda turn: bare.recall(ready[turn], quantised=size > QUANTISE_ABOVE),
             )
         )
         real = MiniLM()
@@ -296,7 +339,7 @@ def measured(size: int, rounds: int, home: Path) -> list[Pair]:
 
         def bare_included(turn: int) -> None:
             real.embed_query(queries[turn])
-            bare.recall(ready[turn])
+            bare.recall(ready[turn], quantised=size > QUANTISE_ABOVE)
 
         results.append(
             alternated(
