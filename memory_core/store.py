@@ -15,11 +15,12 @@ from memory_core.backlog import Embedded, Progress, embed_backlog, repin
 from memory_core.characters import has_surrogate
 from memory_core.config import Settings
 from memory_core.config import settings as read_settings
-from memory_core.db import database, erasures, held, organisations, recalls, subjects
+from memory_core.db import database, erasures, held, organisations, recalls
 from memory_core.db.engine import organisation_transaction, transaction
 from memory_core.embedders import BATCH_LIMIT_S, Embedder
 from memory_core.embedding import Choice, Unserved, by_name, configured, given
 from memory_core.errors import MemoryCoreError, OnHold, Refusal, Refused
+from memory_core.finding import found_subjects
 from memory_core.identifiers import identifier_refusal
 from memory_core.identity import new_id
 from memory_core.model import (
@@ -35,13 +36,12 @@ from memory_core.model import (
     Ranking,
     Recall,
     RecallMode,
-    State,
     Subject,
 )
+from memory_core.overview import in_figures
 from memory_core.prompt.block import rebuilt_block
 from memory_core.prompt.fence import DrawBoundary, random_boundary
 from memory_core.recalling import Recaller
-from memory_core.rules import naming
 from memory_core.rules.admission import Draft
 from memory_core.rules.erasure import erasure_refusal
 from memory_core.rules.request import recall_request
@@ -289,45 +289,12 @@ class MemoryStore:
         if not wanted or "\x00" in wanted or has_surrogate(wanted):
             return []
         with organisation_transaction(self._engine, self.org_id) as connection:
-            known = subjects.named(connection, self.org_id)
-            listed = set(known)
-            unnamed = [one for one in subjects.with_id(connection, self.org_id, wanted) if one not in listed]
-            best = naming.matches(wanted, [*known, *unnamed])[:limit]
-            rows = subjects.tallies(connection, self.org_id, [match.subject for match in best])
-        tallies = {(row.subject_type, row.subject_id): row for row in rows}
-        return [
-            FoundSubject(
-                subject=match.subject,
-                match=match.by,
-                with_text=row.with_text,
-                tombstones=row.tombstones,
-                last_written_at=row.last_written_at,
-            )
-            for match in best
-            if (row := tallies.get((match.subject.type, match.subject.id)))
-        ]
+            return found_subjects(connection, self.org_id, wanted, limit=limit)
 
     def overview(self) -> Overview:
         """Return in figures what the organisation holds now."""
         with organisation_transaction(self._engine, self.org_id) as connection:
-            now = self._now(connection)
-            census = organisations.census(connection, self.org_id, now=now, count_to=0)
-            rows = organisations.figures(connection, self.org_id, now=now)
-            week = organisations.expiring(connection, self.org_id, now=now, days=7)
-            month = organisations.expiring(connection, self.org_id, now=now, days=30)
-            subject_count = organisations.subject_count(connection, self.org_id)
-        return Overview(
-            org_id=self.org_id,
-            at=now,
-            counts={(Kind(row.kind), Origin(row.origin), State(row.state)): row.memories for row in rows},
-            expiring_by_date=month,
-            expiring_in_7_days=sum(week.values()),
-            expiring_in_30_days=sum(month.values()),
-            unembedded=census.unembedded,
-            subjects=subject_count,
-            embedding_model=census.pinned_model,
-            newest_at=max((row.newest_at for row in rows), default=None),
-        )
+            return in_figures(connection, self.org_id, now=self._now(connection))
 
     # Erasing
 

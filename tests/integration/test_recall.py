@@ -9,6 +9,7 @@ from uuid import UUID, uuid4
 
 import numpy
 import pytest
+from conftest import SHARED
 from fakes import (
     CANDIDATE,
     JOB,
@@ -959,3 +960,26 @@ def insert_vectors(database: Database, vectors: Any, places: range) -> None:
         )
     with database.connect(autocommit=True) as connection:
         connection.execute("ANALYZE memory")
+
+
+# The attack list
+
+
+@pytest.mark.skipif(not (SHARED / "data" / "attacks.jsonl").exists(), reason="the shared attack list is not here")
+def test_every_attack_remembered_and_recalled_stays_behind_one_fence_on_one_line(open_store: OpenStore) -> None:
+    attacks = [json.loads(line)["text"] for line in (SHARED / "data" / "attacks.jsonl").read_text().splitlines()]
+    store = open_store()
+    for number, attack in enumerate(attacks):
+        about = Subject("candidate", f"c-{number}")
+        observe(store, attack, subject=about)
+        block = store.recall("what is known?", run_id="r-2", subject=about).block
+        assert block is not None
+        lines = block.text.splitlines()
+        assert len(lines) == 5, attack
+        assert [line for line in lines if line.startswith("<memories ")] == lines[:1]
+        assert [line for line in lines if line.startswith("</memories ")] == lines[-1:]
+        assert block.text.count("<") == 2
+        assert block.text.count(block.boundary) == 2
+    every = store.recall("what is known?", run_id="r-3", limit=50).block
+    assert every is not None
+    assert len(every.text.splitlines()) == len(attacks) + 4

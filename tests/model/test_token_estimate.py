@@ -20,6 +20,7 @@ from uuid import UUID
 
 import pytest
 
+from memory_core.demo import demo_memories
 from memory_core.model import Kind, Memory, Origin, RecallMode, State, Subject
 from memory_core.prompt.block import memory_block, memory_line
 from memory_core.prompt.tokens import estimated_tokens
@@ -223,3 +224,13 @@ def test_attacks_are_not_estimated_too_low(true_tokens: Callable[[str], int]) ->
     ratios(attacks, true_tokens)
     blocks = ratios([block_of([a_memory(attack)]) for attack in attacks], true_tokens)
     assert 1.0 <= statistics.median(blocks) <= 1.3
+
+
+def test_the_demo_is_not_estimated_too_low(true_tokens: Callable[[str], int]) -> None:
+    demo = [
+        a_memory(one.text, kind=one.kind, subject=one.subject, origin=one.origin, author=one.author, run_id=one.run_id)
+        for one in demo_memories(now=datetime(2026, 11, 2, tzinfo=UTC))
+    ]
+    ratios([memory.text or "" for memory in demo], true_tokens)
+    blocks = ratios([block_of(demo[at : at + 5]) for at in range(0, len(demo), 5)], true_tokens)
+    assert 1.0 <= statistics.median(blocks) <= 1.25
