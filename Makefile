@@ -6,6 +6,8 @@ PYTHON ?= python3
 PY := .venv/bin/python
 PIP := $(PY) -m pip install --quiet --disable-pip-version-check
 PYTEST ?=
+# Two files at a time: much of the suite waits for servers. PARALLEL= runs one after the other.
+PARALLEL ?= -n 2 --dist loadfile
 
 .PHONY: run test check install install-test unit integration model browser bench clean
 
@@ -13,11 +15,11 @@ run: install
 	$(PY) -m memory_core serve --demo
 
 test: check
-	$(PY) -m pytest $(PYTEST)
+	$(PY) -m pytest $(PARALLEL) $(PYTEST)
 
 # Each slow or real part alone.
 unit integration model browser: install-test
-	$(PY) -m pytest tests/$@ $(PYTEST)
+	$(PY) -m pytest $(PARALLEL) tests/$@ $(PYTEST)
 
 check: install-test
 	$(PY) -m ruff check .

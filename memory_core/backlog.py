@@ -9,7 +9,7 @@ from uuid import UUID
 
 from sqlalchemy import Engine
 
-from memory_core.db import erasures, organisations, searches
+from memory_core.db import organisations, searches
 from memory_core.db.engine import organisation_transaction
 from memory_core.embedders import BATCH, BATCH_LIMIT_S, Guarded, Vector
 from memory_core.embedding import Choice, Unserved
@@ -62,8 +62,6 @@ def embed_backlog(
         if made:
             dimensions = len(next(iter(made.values()))[1])
             with organisation_transaction(engine, org_id) as connection:
-                erasures.await_loads(connection, org_id)
-                erasures.await_vectors(connection, org_id)
                 standing = organisations.pin(
                     connection, org_id, model=embedder.name, dimensions=dimensions, replace=False
                 )

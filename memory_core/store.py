@@ -311,7 +311,6 @@ class MemoryStore:
         with organisation_transaction(self._engine, self.org_id) as connection:
             organisations.enter(connection, self.org_id)
             erasures.await_writes(connection, self.org_id, about)
-            erasures.await_vectors(connection, self.org_id)
             at, gone, holds = held.forget(
                 connection,
                 self.org_id,

@@ -60,7 +60,13 @@ def server_home() -> Iterator[Path]:
 
 @pytest.fixture(scope="session")
 def cluster(server_home: Path) -> embedded.Cluster:
-    return embedded.start(server_home)
+    started = embedded.start(server_home)
+    # Nothing here has to survive a power cut; what has to survive a kill is tested on servers of its own.
+    with connect(started.superuser, autocommit=True) as connection:
+        for name in ("fsync", "synchronous_commit", "full_page_writes"):
+            connection.execute(sql.SQL("ALTER SYSTEM SET {} = off").format(sql.Identifier(name)))
+        connection.execute("SELECT pg_reload_conf()")
+    return started
 
 
 @pytest.fixture(scope="session")
@@ -79,7 +85,7 @@ def database(cluster: embedded.Cluster, template: str) -> Iterator[Database]:
     """A database of this test's own, migrated and empty."""
     name = f"test_{uuid4().hex}"
     with connect(cluster.superuser, autocommit=True) as connection:
-        statement = sql.SQL("CREATE DATABASE {} TEMPLATE {} OWNER memory_owner STRATEGY file_copy")
+        statement = sql.SQL("CREATE DATABASE {} TEMPLATE {} OWNER memory_owner")
         connection.execute(statement.format(sql.Identifier(name), sql.Identifier(template)))
     yield Database(
         superuser=cluster.superuser.set(database=name),

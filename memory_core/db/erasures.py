@@ -44,14 +44,6 @@ def await_writes(connection: Connection, org_id: str, subject: Subject) -> None:
     connection.execute(_EXCLUSIVE, {"key": _key(org_id, subject)})
 
 
-def await_vectors(connection: Connection, org_id: str) -> None:
-    """Wait until nobody else stores vectors or erases in the organisation; others wait until this transaction ends.
-
-    Each touches many memories in an order of its own. Taken last, after every other lock here.
-    """
-    connection.execute(_EXCLUSIVE, {"key": _first_key(org_id) + BUCKETS + 1})
-
-
 def erased_since_begin(connection: Connection, org_id: str, subjects: Iterable[Subject]) -> Subject | None:
     """Return a subject that was erased after this transaction began, if there is one. Call it with the lock taken."""
     named = sorted({(subject.type, subject.id) for subject in subjects})

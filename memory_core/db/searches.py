@@ -181,23 +181,30 @@ def _unembedded(clock: bool, among: bool, after: bool) -> Statement:
 def embed(
     connection: Connection, org_id: str, vectors: Mapping[UUID, tuple[str, Sequence[float]]], *, model: str
 ) -> int:
-    """Store vectors, each only while its memory still has the text it was made from and may be used."""
-    return (
-        _embed()
-        .run_for_each(
-            connection,
-            [
-                {
-                    "org_id": org_id,
-                    "model": model,
-                    "id": memory_id,
-                    "digest": digest(text),
-                    "vector": as_vector(vector),
-                }
-                for memory_id, (text, vector) in vectors.items()
-            ],
+    """Store vectors, each only while its memory still has the text it was made from and may be used.
+
+    A memory that somebody else is writing is left for later: whoever waits for nobody holds nobody up. Returns how many
+    were stored.
+    """
+    free = {row.memory_id for row in _free().run(connection, org_id=org_id, among=list(vectors))}
+    if not free:
+        return 0
+    values = [
+        {"org_id": org_id, "model": model, "id": memory_id, "digest": digest(text), "vector": as_vector(vector)}
+        for memory_id, (text, vector) in vectors.items()
+        if memory_id in free
+    ]
+    return _embed().run_for_each(connection, values).rowcount
+
+
+@lru_cache
+def _free() -> Statement:
+    return Statement(
+        select(memory.c.memory_id)
+        .where(
+            memory.c.org_id == bindparam("org_id"), memory.c.memory_id == any_(bindparam("among", type_=ARRAY(Uuid)))
         )
-        .rowcount
+        .with_for_update(key_share=True, skip_locked=True)
     )
 
 

@@ -5,7 +5,7 @@ Building and keying a statement anew at every call costs more than PostgreSQL ne
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from sqlalchemy import Connection, CursorResult
@@ -27,6 +27,6 @@ class Statement:
         """Run it on an open connection."""
         return connection.exec_driver_sql(self.sql, self._constants | values)
 
-    def run_for_each(self, connection: Connection, values: list[Mapping[str, Any]]) -> CursorResult[Any]:
+    def run_for_each(self, connection: Connection, values: Sequence[Mapping[str, Any]]) -> CursorResult[Any]:
         """Run it once for each set of values, in one batch."""
         return connection.exec_driver_sql(self.sql, [self._constants | dict(one) for one in values])

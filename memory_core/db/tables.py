@@ -96,7 +96,7 @@ memory = Table(
     CheckConstraint("(subject_type IS NULL) = (subject_id IS NULL)", name="subject_has_type_and_id_or_neither"),
     CheckConstraint("kind <> 'observation' OR subject_id IS NOT NULL", name="observation_names_its_subject"),
     CheckConstraint(
-        f"kind <> 'fact' OR subject_type IS NULL OR subject_type NOT IN ({PERSONS})",
+        f"kind <> 'fact' OR subject_type IS NULL OR lower(subject_type) NOT IN ({PERSONS})",
         name="fact_is_not_about_a_person",
     ),
     CheckConstraint(

@@ -80,7 +80,8 @@ def _word_likeness(word: str, other: str) -> float:
         return 95.0
     if len(word) >= 3 and word in other:
         return 92.0
-    if not word.isascii() and len(word) >= 2 and word in other:  # scripts that put no space between names
-        return 92.0
+    if word in other and all(unicodedata.category(character) == "Lo" for character in word):
+        return 92.0  # a script that puts no space between names
+    length = max(len(word), len(other))
     slips = OSA.distance(word, other, score_cutoff=2)  # a letter wrong, missing, too much, or two swapped
-    return 90.0 - 5 * slips if slips <= (0 if len(word) < 4 else 1 if len(word) < 8 else 2) else 0.0
+    return 90.0 - 5 * slips if slips <= (0 if length < 4 else 1 if length < 8 else 2) else 0.0

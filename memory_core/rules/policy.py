@@ -18,5 +18,6 @@ class Policy:
     maximum_days: int = DEFAULT_MAXIMUM_DAYS
 
     def is_person(self, subject_type: str) -> bool:
-        """Say whether subjects of this type are persons."""
-        return subject_type in PERSON_TYPES or subject_type in self.added_person_types
+        """Say whether subjects of this type are persons, however it is written."""
+        folded = subject_type.casefold()
+        return folded in PERSON_TYPES or folded in {added.casefold() for added in self.added_person_types}

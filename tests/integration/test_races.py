@@ -546,6 +546,19 @@ def test_an_erasure_and_an_embedding_of_the_same_memories_do_not_deadlock(
     assert rows(database, "memory", "embedding IS NOT NULL AND text IS NULL") == []
 
 
+def test_a_single_write_waits_neither_for_a_bulk_load_that_is_under_way_nor_for_its_own_vector_because_of_it(
+    open_store: OpenStore, database: Database, side: ThreadPoolExecutor
+) -> None:
+    first, halt, last = sentences(3)
+    halted = observe(open_store(), halt)
+    with held_up(database, "SELECT 1 FROM memory WHERE memory_id = %s FOR UPDATE", (halted.memory_id,)):
+        load = side.submit(open_store().remember_many, [observation(text) for text in (first, halt, last)])
+        await_lock_waits(database, 1)
+        write = side.submit(observe, open_store(embedder=HashedWords()), "Other.", subject=about("c-8"))
+        assert write.result(timeout=6).text == "Other."  # two seconds are the vector's limit
+    assert len(outcome(load)) == 3
+
+
 def test_loads_of_the_same_sentences_by_many_threads_with_an_embedder_all_end_well(
     open_store: OpenStore, database: Database
 ) -> None:

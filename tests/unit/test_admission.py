@@ -298,12 +298,12 @@ def test_whatever_is_asked_is_admitted_or_refused_in_one_line_that_names_rule_an
         assert answer.expires_at > NOW >= answer.created_at
 
 
-@given(any_text.filter(lambda text: len(text) > 12))
-def test_a_refusal_does_not_repeat_what_was_refused(secret: str) -> None:
+@given(any_text, any_text)
+def test_a_refusal_does_not_repeat_what_was_refused(before: str, after: str) -> None:
     for field in FIELDS:
-        answer = decided(**{field: secret})
+        answer = decided(**{field: f"{before}Marker7f3a{after}"})
         if isinstance(answer, Refusal):
-            assert secret not in str(answer)
+            assert "Marker7f3a" not in str(answer)
 
 
 def test_a_mapping_becomes_a_draft_with_its_subject() -> None:

@@ -162,8 +162,8 @@ def test_whatever_is_asked_is_a_request_or_refused_in_one_line_that_names_rule_a
         assert answer.kinds is None or set(answer.kinds) <= set(Kind)
 
 
-@given(any_text.filter(lambda text: len(text) > 12))
-def test_a_refusal_does_not_repeat_the_query(secret: str) -> None:
-    answer = requested(query=secret, limit=0)
+@given(any_text, any_text)
+def test_a_refusal_does_not_repeat_the_query(before: str, after: str) -> None:
+    answer = requested(query=f"{before}Marker7f3a{after}", limit=0)
     assert isinstance(answer, Refusal)
-    assert secret not in str(answer)
+    assert "Marker7f3a" not in str(answer)

@@ -86,7 +86,7 @@ CREATE TABLE memory (
     CONSTRAINT origin_is_known CHECK (origin IN ('inference', 'person')),
     CONSTRAINT subject_has_type_and_id_or_neither CHECK ((subject_type IS NULL) = (subject_id IS NULL)),
     CONSTRAINT observation_names_its_subject CHECK (kind <> 'observation' OR subject_id IS NOT NULL),
-    CONSTRAINT fact_is_not_about_a_person CHECK (kind <> 'fact' OR subject_type IS NULL OR subject_type NOT IN ('applicant', 'candidate', 'contact', 'employee', 'interviewer', 'recruiter', 'referee')),
+    CONSTRAINT fact_is_not_about_a_person CHECK (kind <> 'fact' OR subject_type IS NULL OR lower(subject_type) NOT IN ('applicant', 'candidate', 'contact', 'employee', 'interviewer', 'recruiter', 'referee')),
     CONSTRAINT text_is_there_until_forgotten_or_swept CHECK ((text IS NOT NULL) = (forgotten_at IS NULL AND swept_at IS NULL)),
     CONSTRAINT text_length CHECK (char_length(text) BETWEEN 1 AND 2000),
     CONSTRAINT text_is_not_blank CHECK (text ~ '[^[:space:]]'),
