@@ -122,6 +122,7 @@ def repin(engine: Engine, org_id: str, embedder: Guarded) -> None:
     with organisation_transaction(engine, org_id) as connection:
         organisations.enter(connection, org_id)
         organisations.pin(connection, org_id, model=embedder.name, dimensions=dimensions, replace=True)
+        searches.drop_other_lengths(connection, org_id, model=embedder.name, dimensions=dimensions)
 
 
 def _chosen(choose: Choice, pinned: str | None) -> Guarded:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import shutil
 import tempfile
 from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
@@ -80,9 +81,9 @@ def template(cluster: embedded.Cluster) -> str:
     return name
 
 
-@pytest.fixture
-def database(cluster: embedded.Cluster, template: str) -> Iterator[Database]:
-    """A database of this test's own, migrated and empty."""
+@contextmanager
+def cloned(cluster: embedded.Cluster, template: str) -> Iterator[Database]:
+    """Yield a migrated and empty database that is gone afterwards."""
     name = f"test_{uuid4().hex}"
     with connect(cluster.superuser, autocommit=True) as connection:
         statement = sql.SQL("CREATE DATABASE {} TEMPLATE {} OWNER memory_owner")
@@ -95,6 +96,20 @@ def database(cluster: embedded.Cluster, template: str) -> Iterator[Database]:
     close_engines()
     with connect(cluster.superuser, autocommit=True) as connection:
         connection.execute(sql.SQL("DROP DATABASE {} WITH (FORCE)").format(sql.Identifier(name)))
+
+
+@pytest.fixture
+def database(cluster: embedded.Cluster, template: str) -> Iterator[Database]:
+    """A database of this test's own."""
+    with cloned(cluster, template) as database:
+        yield database
+
+
+@pytest.fixture(scope="module")
+def standing(cluster: embedded.Cluster, template: str) -> Iterator[Database]:
+    """One database for a module whose tests keep out of each other's way."""
+    with cloned(cluster, template) as database:
+        yield database
 
 
 OpenStore = Callable[..., MemoryStore]

@@ -3,33 +3,10 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 from typing import Any
-from uuid import uuid4
 
-from conftest import Database, connect
-from psycopg import sql
-
-from memory_core.db.embedded import Cluster
-from memory_core.db.engine import close_engines
-
-
-@contextmanager
-def standing_database(cluster: Cluster, template: str) -> Iterator[Database]:
-    """Yield a migrated database that several tests use one after the other; each empties it first."""
-    name = f"test_{uuid4().hex}"
-    with connect(cluster.superuser, autocommit=True) as connection:
-        statement = sql.SQL("CREATE DATABASE {} TEMPLATE {} OWNER memory_owner")
-        connection.execute(statement.format(sql.Identifier(name), sql.Identifier(template)))
-    yield Database(
-        superuser=cluster.superuser.set(database=name),
-        owner=cluster.owner.set(database=name),
-        application=cluster.application.set(database=name),
-    )
-    close_engines()
-    with connect(cluster.superuser, autocommit=True) as connection:
-        connection.execute(sql.SQL("DROP DATABASE {} WITH (FORCE)").format(sql.Identifier(name)))
+from conftest import Database
 
 
 def emptied(database: Database) -> Database:

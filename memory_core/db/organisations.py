@@ -79,19 +79,16 @@ def _census(clock: bool) -> Statement:
     def counted(*conditions: Any) -> Any:
         return select(func.count()).select_from(memory).where(within, *conditions).correlate(setting).scalar_subquery()
 
-    length, dimensions = func.vector_dims(memory.c.embedding), setting.c.embedding_dimensions
     # Ranges of one index: IS DISTINCT FROM would read every entry.
     unembedded = (
         counted(memory.c.embedding_model.is_(None))
         + counted(memory.c.embedding_model < model)
         + counted(memory.c.embedding_model > model)
-        + counted(memory.c.embedding_model == model, length < dimensions)
-        + counted(memory.c.embedding_model == model, length > dimensions)
     )
     enough = (
         select(literal(1))
         .select_from(memory)
-        .where(within, memory.c.embedding_model == model, length == dimensions)
+        .where(within, memory.c.embedding_model == model)
         .limit(bindparam("count_to"))
         .correlate(setting)
     )

@@ -225,3 +225,16 @@ def _embed() -> Statement:
 def as_vector(vector: Sequence[float]) -> str:
     """Return a vector as PostgreSQL reads it; six digits are twice what a half-precision number keeps."""
     return "[" + ",".join(["%.6g"] * len(vector)) % tuple(vector) + "]"
+
+
+def drop_other_lengths(connection: Connection, org_id: str, *, model: str, dimensions: int) -> None:
+    """Remove vectors that a model made before it came to make them of another length, so that they count as missing."""
+    connection.execute(
+        update(memory)
+        .where(
+            memory.c.org_id == org_id,
+            memory.c.embedding_model == model,
+            func.vector_dims(memory.c.embedding) != dimensions,
+        )
+        .values(embedding=None, embedding_model=None)
+    )

@@ -178,7 +178,6 @@ memory = Table(
         "memory_by_embedding_model",
         "org_id",
         "embedding_model",
-        text("vector_dims(embedding)"),
         "expires_at",
         postgresql_where=text("text IS NOT NULL AND restricted_at IS NULL"),
     ),

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from datetime import UTC, datetime, timedelta
 from typing import Any
 from uuid import UUID, uuid4
 
 import pytest
-from conftest import connect
-from psycopg import sql
+from conftest import Database, connect
 from sqlalchemy import URL
 from wire import vector
 
@@ -17,7 +16,7 @@ from memory_core import Memory, MemoryStore, RecallMode, Subject
 from memory_core.backlog import embed_backlog, repin
 from memory_core.config import settings
 from memory_core.db import embedded
-from memory_core.db.engine import close_engines, engine_for
+from memory_core.db.engine import engine_for
 from memory_core.embedders import BATCH, MAX_DIMENSIONS, PAUSE_S, Guarded
 from memory_core.embedding import given
 from memory_core.errors import BadVector, EmbedderError, EmbedderUnavailable, Refused
@@ -57,16 +56,9 @@ class Clock:
 
 
 @pytest.fixture(scope="module")
-def superuser(cluster: embedded.Cluster, template: str) -> Iterator[URL]:
+def superuser(standing: Database) -> URL:
     """One migrated database, in which every test has an organisation of its own."""
-    name = f"test_{uuid4().hex}"
-    with connect(cluster.superuser, autocommit=True) as connection:
-        statement = "CREATE DATABASE {} TEMPLATE {} OWNER memory_owner"
-        connection.execute(sql.SQL(statement).format(sql.Identifier(name), sql.Identifier(template)))
-    yield cluster.superuser.set(database=name)
-    close_engines()
-    with connect(cluster.superuser, autocommit=True) as connection:
-        connection.execute(sql.SQL("DROP DATABASE {} WITH (FORCE)").format(sql.Identifier(name)))
+    return standing.superuser
 
 
 class Desk:

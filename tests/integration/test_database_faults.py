@@ -16,13 +16,13 @@ from uuid import uuid4
 
 import psycopg
 import pytest
-from conftest import Database, OpenStore, connect
+from conftest import Database, OpenStore
 from psycopg import sql
 from sqlalchemy import URL, Connection, insert, text
 
 from memory_core import MemoryStore, Subject
 from memory_core.config import settings
-from memory_core.db import embedded, schema
+from memory_core.db import schema
 from memory_core.db.engine import close_engines, engine_for, organisation_transaction, transaction, translated_errors
 from memory_core.db.tables import memory, organisation
 from memory_core.errors import (
@@ -63,23 +63,6 @@ def within(seconds: float) -> Iterator[None]:
     began = time.monotonic()
     yield
     assert time.monotonic() - began < seconds
-
-
-@pytest.fixture(scope="module")
-def standing(cluster: embedded.Cluster, template: str) -> Iterator[Database]:
-    """One migrated database for the tests that keep nothing in it."""
-    name = f"test_{uuid4().hex}"
-    with connect(cluster.superuser, autocommit=True) as connection:
-        statement = "CREATE DATABASE {} TEMPLATE {} OWNER memory_owner"
-        connection.execute(sql.SQL(statement).format(sql.Identifier(name), sql.Identifier(template)))
-    yield Database(
-        superuser=cluster.superuser.set(database=name),
-        owner=cluster.owner.set(database=name),
-        application=cluster.application.set(database=name),
-    )
-    close_engines()
-    with connect(cluster.superuser, autocommit=True) as connection:
-        connection.execute(sql.SQL("DROP DATABASE {} WITH (FORCE)").format(sql.Identifier(name)))
 
 
 @pytest.fixture

@@ -13,14 +13,13 @@ import pytest
 from fakes import CANDIDATE, JOB, Clock, HashedWords, fact, observation, observe
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
-from rows import counts, emptied, execute, rows, snapshot, standing_database, traces
+from rows import counts, emptied, execute, rows, snapshot, traces
 
 from memory_core import Erasure, MemoryStore, OnHold, Origin, Purpose, Refused, State, Subject
 
 if TYPE_CHECKING:
     from conftest import Database, OpenStore
 
-    from memory_core.db.embedded import Cluster
 
 EMPTIED = "text = NULL, text_sha256 = NULL, embedding = NULL, embedding_model = NULL"
 FATES = {
@@ -33,12 +32,6 @@ PROVENANCE = "kind, origin, author, run_id, source, subject_type, subject_id, cr
 
 def forget(store: MemoryStore, subject: Subject = CANDIDATE, **options: Any) -> Erasure:
     return store.forget(subject, **{"by": "user:ines", "reason": "erasure request of 3 November", **options})
-
-
-@pytest.fixture(scope="module")
-def standing(cluster: Cluster, template: str) -> Iterator[Database]:
-    with standing_database(cluster, template) as database:
-        yield database
 
 
 @pytest.fixture

@@ -4,25 +4,24 @@ from __future__ import annotations
 
 import io
 import json
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 from uuid import uuid4
 
 import pytest
-from conftest import SHARED, connect
+from conftest import SHARED, Database, connect
 from hypothesis import HealthCheck, given
 from hypothesis import settings as hypothesis_settings
 from hypothesis import strategies as st
-from psycopg import sql
 from sqlalchemy import URL, Engine
 
 from memory_core import HeldMemory, Memory, MemoryStore, Subject
 from memory_core.characters import is_blank
 from memory_core.config import settings
 from memory_core.db import embedded
-from memory_core.db.engine import close_engines, engine_for
+from memory_core.db.engine import engine_for
 from memory_core.errors import LineRefused, Refused
 from memory_core.interchange import (
     MAX_LINE_BYTES,
@@ -47,16 +46,9 @@ def at(moment: datetime) -> Clock:
 
 
 @pytest.fixture(scope="module")
-def superuser(cluster: embedded.Cluster, template: str) -> Iterator[URL]:
+def superuser(standing: Database) -> URL:
     """One migrated database, in which every test has an organisation of its own."""
-    name = f"test_{uuid4().hex}"
-    with connect(cluster.superuser, autocommit=True) as connection:
-        statement = "CREATE DATABASE {} TEMPLATE {} OWNER memory_owner"
-        connection.execute(sql.SQL(statement).format(sql.Identifier(name), sql.Identifier(template)))
-    yield cluster.superuser.set(database=name)
-    close_engines()
-    with connect(cluster.superuser, autocommit=True) as connection:
-        connection.execute(sql.SQL("DROP DATABASE {} WITH (FORCE)").format(sql.Identifier(name)))
+    return standing.superuser
 
 
 class Desk:

@@ -11,7 +11,7 @@ from hypothesis import HealthCheck, given
 from hypothesis import settings as hypothesis_settings
 from hypothesis import strategies as st
 from psycopg import sql
-from rows import counts, emptied, execute, rows, snapshot, standing_database, tables
+from rows import counts, emptied, execute, rows, snapshot, tables
 
 from memory_core import MemoryStore, Recall, Refused, Subject, UnsafeRole
 from memory_core.config import settings
@@ -21,7 +21,6 @@ from memory_core.db.tables import TENANT_TABLES
 if TYPE_CHECKING:
     from conftest import Database, OpenStore
 
-    from memory_core.db.embedded import Cluster
 
 EXEMPT = {"alembic_version", "organisation"}
 PROVENANCE = {
@@ -38,12 +37,6 @@ PROVENANCE = {
 }
 NOWHERE = [None, "", "%", "acme-cor_", "acme-corp", "ACME", "acm", "nobody", "acme'--", "*", "acme,acme-corp", "null"]
 THEIRS = Subject("candidate", "c-81", "Zoë Müller", ("zoe@example.org",))
-
-
-@pytest.fixture(scope="module")
-def standing(cluster: Cluster, template: str) -> Iterator[Database]:
-    with standing_database(cluster, template) as database:
-        yield database
 
 
 @pytest.fixture

@@ -60,19 +60,9 @@ def new_database(cluster: embedded.Cluster) -> Iterator[NewDatabase]:
 
 
 @pytest.fixture(scope="module")
-def unchanged(cluster: embedded.Cluster, template: str) -> Iterator[Database]:
+def unchanged(standing: Database) -> Database:
     """One migrated database for the tests that keep nothing in it."""
-    name = f"test_{uuid4().hex}"
-    with connect(cluster.superuser, autocommit=True) as connection:
-        statement = "CREATE DATABASE {} TEMPLATE {} OWNER memory_owner"
-        connection.execute(sql.SQL(statement).format(sql.Identifier(name), sql.Identifier(template)))
-    yield Database(
-        superuser=cluster.superuser.set(database=name),
-        owner=cluster.owner.set(database=name),
-        application=cluster.application.set(database=name),
-    )
-    with connect(cluster.superuser, autocommit=True) as connection:
-        connection.execute(sql.SQL("DROP DATABASE {} WITH (FORCE)").format(sql.Identifier(name)))
+    return standing
 
 
 def rows(database: Database, query: str) -> list[tuple[Any, ...]]:

@@ -12,15 +12,12 @@ from uuid import uuid4
 
 import pytest
 import wire as answers
-from conftest import connect
-from psycopg import sql
+from conftest import Database
 from sqlalchemy import URL
 from wire import RECORDED, Answer, Wire, computed, embeddings, never, recorded, trickle
 
 from memory_core import Kind, MemoryStore, Origin, RecallMode
 from memory_core.config import settings
-from memory_core.db import embedded
-from memory_core.db.engine import close_engines
 from memory_core.embedders import PAUSE_S, QUERY_LIMIT_S, Guarded, Ollama
 from memory_core.embedding import ANOTHER_MODEL
 from memory_core.errors import BadVector, EmbedderError, EmbedderTimeout, EmbedderUnavailable, SettingsError
@@ -395,26 +392,19 @@ MONDAYS = {"kind": Kind.FACT, "origin": Origin.PERSON, "author": "user:maria", "
 
 
 @pytest.fixture(scope="module")
-def standing(cluster: embedded.Cluster, template: str) -> Iterator[URL]:
+def application(standing: Database) -> URL:
     """One migrated database, in which every test has an organisation of its own."""
-    name = f"test_{uuid4().hex}"
-    with connect(cluster.superuser, autocommit=True) as connection:
-        statement = "CREATE DATABASE {} TEMPLATE {} OWNER memory_owner"
-        connection.execute(sql.SQL(statement).format(sql.Identifier(name), sql.Identifier(template)))
-    yield cluster.application.set(database=name)
-    close_engines()
-    with connect(cluster.superuser, autocommit=True) as connection:
-        connection.execute(sql.SQL("DROP DATABASE {} WITH (FORCE)").format(sql.Identifier(name)))
+    return standing.application
 
 
 @pytest.fixture
-def opened(standing: URL, wire: Wire) -> Callable[..., MemoryStore]:
+def opened(application: URL, wire: Wire) -> Callable[..., MemoryStore]:
     """Open a store by MEMORY_EMBEDDER, with Ollama's address; by an embedder, where the test brings one."""
     org_id = uuid4().hex
 
     def opened(setting: str = "none", *, host: str = wire.url, **options: Any) -> MemoryStore:
         chosen = settings(memory_embedder=setting, ollama_host=host)
-        return MemoryStore.open(org_id, database_url=standing, settings=chosen, **options)
+        return MemoryStore.open(org_id, database_url=application, settings=chosen, **options)
 
     return opened
 

@@ -13,7 +13,7 @@ from uuid import UUID
 
 import pytest
 from fakes import CANDIDATE, Blocking, Clock, HashedWords, observation, observe
-from rows import await_lock_waits, counts, emptied, execute, rows, standing_database, traces
+from rows import await_lock_waits, counts, emptied, execute, rows, traces
 from sqlalchemy import event
 
 from memory_core import EmbedderError, Erasure, Memory, MemoryStore, Refused, Subject
@@ -23,17 +23,10 @@ from memory_core.db.erasures import BUCKETS, _key
 if TYPE_CHECKING:
     from conftest import Database, OpenStore
 
-    from memory_core.db.embedded import Cluster
 
 LOCK_TABLE = "LOCK TABLE {} IN ACCESS EXCLUSIVE MODE"
 THROUGH_AN_ERASURE = "nothing_is_written_through_an_erasure"
 DEADLOCK_IS_FOUND_S = 30  # every wait for a result is longer than PostgreSQL's search for deadlocks
-
-
-@pytest.fixture(scope="module")
-def standing(cluster: Cluster, template: str) -> Iterator[Database]:
-    with standing_database(cluster, template) as database:
-        yield database
 
 
 @pytest.fixture

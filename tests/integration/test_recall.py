@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import json
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from datetime import timedelta
 from typing import TYPE_CHECKING, Any
 from uuid import UUID, uuid4
@@ -24,7 +24,7 @@ from fakes import (
 )
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
-from rows import counts, emptied, execute, snapshot, standing_database, traces
+from rows import counts, emptied, execute, snapshot, traces
 
 from memory_core import (
     EmbedderError,
@@ -47,7 +47,6 @@ from memory_core.prompt.block import NO_DECISION_SENTENCE
 if TYPE_CHECKING:
     from conftest import Database, OpenStore
 
-    from memory_core.db.embedded import Cluster
 
 SEMANTIC = (RecallMode.SEMANTIC, None, Ranking.DENSE, Search.EXACT)
 NOTHING_EMBEDDED = "no live memory has an embedding by this model"
@@ -72,12 +71,6 @@ def ids(memories: Sequence[Memory]) -> list[UUID]:
 
 def recall(store: MemoryStore, query: str = "when could they start?", **options: Any) -> Recall:
     return store.recall(query, run_id="r-813", **options)
-
-
-@pytest.fixture(scope="module")
-def standing(cluster: Cluster, template: str) -> Iterator[Database]:
-    with standing_database(cluster, template) as database:
-        yield database
 
 
 @pytest.fixture

@@ -12,7 +12,7 @@ import pytest
 from fakes import CANDIDATE, JOB, Answering, Clock, HashedWords, Unreachable, fact, observation, observe
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
-from rows import counts, emptied, execute, rows, snapshot, standing_database, traces
+from rows import counts, emptied, execute, rows, snapshot, traces
 
 from memory_core import Kind, Memory, MemoryCoreError, MemoryStore, Origin, Refused, State, Subject
 from memory_core.characters import has_surrogate, is_blank
@@ -24,16 +24,9 @@ from memory_core.rules.policy import Policy
 if TYPE_CHECKING:
     from conftest import Database, OpenStore
 
-    from memory_core.db.embedded import Cluster
 
 DAY = timedelta(days=1)
 on_one_database = settings(max_examples=25, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
-
-
-@pytest.fixture(scope="module")
-def standing(cluster: Cluster, template: str) -> Iterator[Database]:
-    with standing_database(cluster, template) as database:
-        yield database
 
 
 @pytest.fixture

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 from fakes import CANDIDATE, JOB, HashedWords, fact, observation, observe
-from rows import emptied, execute, standing_database
+from rows import emptied, execute
 from sqlalchemy import event
 
 from memory_core import MemoryStore, OnHold, Refused, Subject
@@ -17,7 +17,6 @@ from memory_core.db.tables import TENANT_TABLES
 if TYPE_CHECKING:
     from conftest import Database, OpenStore
 
-    from memory_core.db.embedded import Cluster
 
 TENANTS = [table.name for table in TENANT_TABLES]
 ENTERS = "SET LOCAL memory.org_id = "
@@ -37,12 +36,6 @@ class Log:
     def naming(self, table: str) -> list[str]:
         """Return the statements that name a table, the one that sets the organisation aside."""
         return [one for one in self.statements if not one.startswith(ENTERS) and re.search(rf"\b{table}\b", one)]
-
-
-@pytest.fixture(scope="module")
-def standing(cluster: Cluster, template: str) -> Iterator[Database]:
-    with standing_database(cluster, template) as database:
-        yield database
 
 
 @pytest.fixture

@@ -4,21 +4,20 @@ from __future__ import annotations
 
 import io
 import math
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 from uuid import uuid4
 
 import pytest
-from conftest import SHARED, connect
-from psycopg import sql
+from conftest import SHARED, Database, connect
 from sqlalchemy import URL
 from wire import Wire, as_json, computed
 
 from memory_core import MemoryStore, RecallMode
 from memory_core.config import settings
 from memory_core.db import embedded
-from memory_core.db.engine import close_engines, engine_for
+from memory_core.db.engine import engine_for
 from memory_core.embedders import BATCH, MiniLM, checked_vectors, minilm
 from memory_core.interchange import import_lines, read_lines
 
@@ -107,16 +106,9 @@ def test_one_process_has_one_minilm_also_when_threads_ask_for_it_at_once() -> No
 
 
 @pytest.fixture(scope="module")
-def superuser(cluster: embedded.Cluster, template: str) -> Iterator[URL]:
+def superuser(standing: Database) -> URL:
     """One migrated database, in which every test has an organisation of its own."""
-    name = f"test_{uuid4().hex}"
-    with connect(cluster.superuser, autocommit=True) as connection:
-        statement = "CREATE DATABASE {} TEMPLATE {} OWNER memory_owner"
-        connection.execute(sql.SQL(statement).format(sql.Identifier(name), sql.Identifier(template)))
-    yield cluster.superuser.set(database=name)
-    close_engines()
-    with connect(cluster.superuser, autocommit=True) as connection:
-        connection.execute(sql.SQL("DROP DATABASE {} WITH (FORCE)").format(sql.Identifier(name)))
+    return standing.superuser
 
 
 @pytest.fixture

@@ -104,7 +104,7 @@ CREATE TABLE memory (
     CONSTRAINT source_is_a_list_of_identifiers CHECK (source IS NULL OR (char_length(source) <= 512 AND source ~ '^[A-Za-z0-9._:@/+-]{1,128}(,[A-Za-z0-9._:@/+-]{1,128})*$'))
 );
 
-CREATE INDEX memory_by_embedding_model ON memory (org_id, embedding_model, vector_dims(embedding), expires_at) WHERE text IS NOT NULL AND restricted_at IS NULL;
+CREATE INDEX memory_by_embedding_model ON memory (org_id, embedding_model, expires_at) WHERE text IS NOT NULL AND restricted_at IS NULL;
 
 CREATE INDEX memory_by_subject ON memory (org_id, subject_type, subject_id);
 
