@@ -178,6 +178,7 @@ def run_serve(options: argparse.Namespace, chosen: Settings) -> None:
     if options.demo and chosen.database_url is None and chosen.memory_org == DEMO:
         seed_demo(database.usable_engine(chosen), DEMO)
         embed_new(DEMO, chosen)
+        database.release(chosen)
     serving.serve(chosen, port=options.port)
 
 

@@ -10,7 +10,7 @@ from sqlalchemy import URL, Engine, event
 
 from memory_core.config import Settings, postgresql_url
 from memory_core.db import embedded, schema
-from memory_core.db.engine import engine_for
+from memory_core.db.engine import close_engines, engine_for
 from memory_core.errors import SettingsError, UnsafeRole
 
 _reviving: WeakSet[Engine] = WeakSet()
@@ -38,6 +38,13 @@ def usable_engine(settings: Settings, *, database_url: str | URL | None = None) 
             schema.require_usable(engine)
             _usable.add(engine)
         return engine
+
+
+def release(settings: Settings) -> None:
+    """Let go of the database, as a process must that is about to become another program."""
+    close_engines()
+    if settings.database_url is None:
+        embedded.stop(settings.home)
 
 
 def migrate(settings: Settings, *, revision: str = "head") -> tuple[str | None, str | None]:

@@ -4,12 +4,17 @@ from __future__ import annotations
 
 import json
 import os
+import shutil
 import socket
 import subprocess
 import sys
+import tempfile
+import time
+import urllib.request
 from collections.abc import Callable
 from pathlib import Path
 
+import psutil
 import pytest
 from conftest import Database, OpenStore
 from fakes import fact, observation
@@ -17,6 +22,7 @@ from rows import execute
 
 from memory_core import Subject
 from memory_core.cli import main
+from memory_core.db import embedded
 
 ROOT = Path(__file__).resolve().parents[2]
 Run = Callable[..., tuple[int, str, str]]
@@ -262,3 +268,42 @@ def test_output_that_nobody_reads_any_more_is_no_traceback(database: Database, o
     assert "Traceback" not in export.stderr.read()
     export.stderr.close()
     export.wait(timeout=60)
+
+
+def test_a_workbench_that_nobody_opened_leaves_no_server_behind() -> None:
+    folder = Path(tempfile.mkdtemp(prefix="memory-serve-"))
+    folder.chmod(0o755)
+    environment = {name: value for name, value in os.environ.items() if name != "DATABASE_URL"}
+    environment |= {"MEMORY_HOME": str(folder / "home"), "MEMORY_EMBEDDER": "none", "MEMORY_ORG": "demo"}
+    workbench = subprocess.Popen(
+        [sys.executable, "-m", "memory_core", "serve", "--demo"],
+        cwd=ROOT,
+        env=environment,
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.PIPE,
+        text=True,
+    )
+    try:
+        assert workbench.stderr is not None
+        url = workbench.stderr.readline().removeprefix("Workbench: ").strip()
+        until = time.monotonic() + 60
+        while True:
+            try:
+                with urllib.request.urlopen(f"{url}/_stcore/health", timeout=2):
+                    break
+            except OSError:
+                assert time.monotonic() < until
+                time.sleep(0.2)
+        assert (folder / "home" / "pg" / "data").exists()
+        workbench.terminate()
+        workbench.wait(timeout=30)
+        left = [
+            one.pid for one in psutil.process_iter(["cmdline"]) if str(folder) in " ".join(one.info["cmdline"] or ())
+        ]
+        assert left == []
+    finally:
+        workbench.kill()
+        workbench.wait()
+        workbench.stderr.close()
+        embedded.stop(folder / "home")
+        shutil.rmtree(folder, ignore_errors=True)
