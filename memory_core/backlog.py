@@ -55,7 +55,7 @@ def embed_backlog(
     failures: list[EmbedderError] = []
     if progress:
         progress(0, total)
-    for batch in _Batches(engine, org_id, clock=clock, among=among).by((embedder.name, dimensions)):
+    for batch in _batches(engine, org_id, (embedder.name, dimensions), clock=clock, among=among):
         made, failed = _vectors(embedder, batch, dimensions=dimensions, limit_s=limit_s)
         failures += failed
         tried += len(batch)
@@ -132,35 +132,20 @@ def _chosen(choose: Choice, pinned: str | None) -> Guarded:
     return chosen
 
 
-class _Batches:
-    def __init__(self, engine: Engine, org_id: str, *, clock: Clock | None, among: Sequence[UUID] | None) -> None:
-        self._engine, self._org_id, self._clock, self._among = engine, org_id, clock, among
+def _batches(
+    engine: Engine, org_id: str, pin: searches.Pin, *, clock: Clock | None, among: Sequence[UUID] | None
+) -> Iterator[Batch]:
+    def read(*, among: Sequence[UUID] | None = None, after: UUID | None = None) -> Batch:
+        now = clock() if clock else None
+        with organisation_transaction(engine, org_id) as connection:
+            return searches.unembedded(connection, org_id, pin=pin, limit=BATCH, now=now, among=among, after=after)
 
-    def by(self, pin: searches.Pin) -> Iterator[list[tuple[UUID, str]]]:
-        if self._among is not None:
-            for start in range(0, len(self._among), BATCH):
-                yield from self._read(pin, among=self._among[start : start + BATCH], after=None)
-            return
-        after: UUID | None = None
-        while True:
-            found = list(self._read(pin, among=None, after=after))
-            yield from found
-            if not found:
-                return
-            after = found[0][-1][0]
-
-    def _read(
-        self, pin: searches.Pin, *, among: Sequence[UUID] | None, after: UUID | None
-    ) -> Iterator[list[tuple[UUID, str]]]:
-        with organisation_transaction(self._engine, self._org_id) as connection:
-            batch = searches.unembedded(
-                connection,
-                self._org_id,
-                pin=pin,
-                limit=BATCH,
-                among=among,
-                after=after,
-                now=self._clock() if self._clock else None,
-            )
-        if batch:
-            yield batch
+    if among is not None:
+        for start in range(0, len(among), BATCH):
+            if batch := read(among=among[start : start + BATCH]):
+                yield batch
+        return
+    after: UUID | None = None
+    while batch := read(after=after):
+        yield batch
+        after = batch[-1][0]

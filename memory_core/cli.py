@@ -37,12 +37,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
     except KeyboardInterrupt:
         sys.stderr.write("interrupted; what was committed stays, nothing is half-written\n")
         return 1
-    except BrokenPipeError:
-        # Whoever read our output has gone; point stdout away so that Python does not complain when it closes it.
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        return 1
     except OSError as error:
-        sys.stderr.write(f"cannot be read or written: {console.one_line(error.strerror or str(error))}\n")
+        if not isinstance(error, BrokenPipeError):  # whoever read our output has simply gone
+            sys.stderr.write(f"cannot be read or written: {console.one_line(error.strerror or str(error))}\n")
         with contextlib.suppress(OSError):  # what is left in the buffer has nowhere to go
             os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return 1

@@ -175,11 +175,12 @@ def run_demo(options: argparse.Namespace, chosen: Settings) -> None:
 
 def run_serve(options: argparse.Namespace, chosen: Settings) -> None:
     """Become the workbench's server; with ``--demo``, an embedded database gets the demo first."""
+    port = serving.port_to_serve(chosen, port=options.port)  # what would be refused is refused before any work
     if options.demo and chosen.database_url is None and chosen.memory_org == DEMO:
         seed_demo(database.usable_engine(chosen), DEMO)
         embed_new(DEMO, chosen)
         database.release(chosen)
-    serving.serve(chosen, port=options.port)
+    serving.serve(port)
 
 
 def org_of(options: argparse.Namespace, chosen: Settings) -> str:

@@ -38,9 +38,9 @@ def progress_bar(what: str, unit: str = "memories") -> Iterator[Callable[..., No
 @contextlib.contextmanager
 def opened(name: str) -> Iterator[BinaryIO]:
     """Open a file to read, or standard input for ``-``; raises `Refused` where it cannot be read."""
-    if name == "-" and sys.stdin is None:
-        raise Refused(Refusal(rule="file_is_readable", field="FILE", reason="is standard input, which is closed"))
     if name == "-":
+        if sys.stdin is None:
+            raise Refused(Refusal(rule="file_is_readable", field="FILE", reason="is standard input, which is closed"))
         yield sys.stdin.buffer
         return
     with contextlib.ExitStack() as open_files:

@@ -5,7 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from memory_core.config import Settings
-from memory_core.db import database
+from memory_core.db import database, organisations
+from memory_core.db.engine import organisation_transaction
 from memory_core.db.schema import newest_revision
 from memory_core.embedding import Unserved, configured
 from memory_core.errors import (
@@ -35,7 +36,8 @@ def checks(settings: Settings, org_id: str) -> list[Check]:
     try:
         engine = database.usable_engine(settings)
         store = MemoryStore.open(org_id, settings=settings)
-        pinned = store.overview().embedding_model
+        with organisation_transaction(engine, store.org_id) as connection:
+            pinned = organisations.pinned_model(connection, store.org_id)
     except MemoryCoreError as error:
         return _unusable(error)
     host = engine.url.host or engine.url.query.get("host") or "the default address"

@@ -17,8 +17,8 @@ LOOPBACK = "127.0.0.1"
 FIRST_PORT, LAST_PORT = 8501, 8599
 
 
-def serve(settings: Settings, *, port: int | None) -> NoReturn:
-    """Become the workbench's server process, on the loopback address only.
+def port_to_serve(settings: Settings, *, port: int | None) -> int:
+    """Return the port to serve on, which is the one asked for or else the first free one.
 
     Raises `SettingsError` in production, where there would have to be a sign-in, and `Refused` for a port in use.
     """
@@ -27,11 +27,15 @@ def serve(settings: Settings, *, port: int | None) -> NoReturn:
     for secrets in (APP.parent / ".streamlit" / "secrets.toml", Path.home() / ".streamlit" / "secrets.toml"):
         if has_sign_in(secrets):
             raise SettingsError(f"{secrets}: has an [auth] section, and this version has no sign-in yet; take it out")
-    chosen = free_port() if port is None else required_port(port)
-    sys.stderr.write(f"Workbench: http://{LOOPBACK}:{chosen}\n")
+    return free_port() if port is None else required_port(port)
+
+
+def serve(port: int) -> NoReturn:
+    """Become the workbench's server process, on the loopback address only."""
+    sys.stderr.write(f"Workbench: http://{LOOPBACK}:{port}\n")
     sys.stderr.flush()
     os.chdir(APP.parent)  # Streamlit reads .streamlit/config.toml from where it is started
-    arguments = ["run", str(APP), "--server.address", LOOPBACK, "--server.port", str(chosen)]
+    arguments = ["run", str(APP), "--server.address", LOOPBACK, "--server.port", str(port)]
     os.execv(sys.executable, [sys.executable, "-m", "streamlit", *arguments])  # noqa: S606
 
 

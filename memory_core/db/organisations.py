@@ -55,6 +55,12 @@ def policy(connection: Connection, org_id: str) -> Policy:
     return Policy(added_person_types=frozenset(row.added_person_types), maximum_days=row.maximum_days)
 
 
+def pinned_model(connection: Connection, org_id: str) -> str | None:
+    """Return the embedding model that is pinned, or None before the first embedding."""
+    model = organisation_setting.c.embedding_model
+    return connection.scalar(select(model).where(organisation_setting.c.org_id == org_id))
+
+
 def census(connection: Connection, org_id: str, *, now: datetime | None, count_to: int) -> Census:
     """Count what can be recalled, in one statement; `embedded` stops counting at `count_to`."""
     clock = {} if now is None else {"now": now}

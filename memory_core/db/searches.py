@@ -154,9 +154,12 @@ def unembedded(
     """Return identifiers and texts of live memories without a vector of that model and length, in the identifiers' order."""
     statement = _unembedded(now is not None, among is not None, after is not None)
     values: dict[str, Any] = {"org_id": org_id, "model": pin[0], "dimensions": pin[1], "limit": limit}
-    for name, value in (("now", now), ("among", among), ("after", after)):
-        if value is not None:
-            values[name] = list(value) if name == "among" else value  # type: ignore[arg-type]
+    if now is not None:
+        values["now"] = now
+    if among is not None:
+        values["among"] = list(among)
+    if after is not None:
+        values["after"] = after
     return [(row.memory_id, row.text) for row in statement.run(connection, **values)]
 
 

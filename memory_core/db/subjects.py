@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from typing import Any
 
-from sqlalchemy import ARRAY, Connection, Row, Text, and_, bindparam, func, or_, select, text, tuple_
+from sqlalchemy import ARRAY, Connection, Row, Text, bindparam, func, or_, select, text, tuple_
 
 from memory_core.db.tables import directory, memory
 from memory_core.labels import MAX_LABEL, name_refusal
@@ -109,6 +109,5 @@ def tallies(connection: Connection, org_id: str, subjects: Sequence[Subject]) ->
 
 
 def _among(table: Any, subjects: Sequence[Subject]) -> Any:
-    return and_(
-        tuple_(table.c.subject_type, table.c.subject_id).in_([(subject.type, subject.id) for subject in subjects])
-    )
+    named_by = tuple_(table.c.subject_type, table.c.subject_id)
+    return named_by.in_([(subject.type, subject.id) for subject in subjects])

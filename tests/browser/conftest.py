@@ -9,8 +9,6 @@ import signal
 import subprocess
 import sys
 import tempfile
-import time
-import urllib.request
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -18,6 +16,7 @@ from urllib.parse import urlsplit
 
 import pytest
 from playwright.sync_api import Browser, Page, expect, sync_playwright
+from waiting import until_it_answers
 
 ROOT = Path(__file__).resolve().parents[2]
 CHROMIUM = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), None)
@@ -100,15 +99,12 @@ def started(environment: dict[str, str]) -> tuple[subprocess.Popen[str], str]:
     line = server.stderr.readline()
     url = line.removeprefix("Workbench: ").strip()
     assert url.startswith("http://127.0.0.1:"), line
-    until = time.monotonic() + 60
-    while time.monotonic() < until:
-        try:
-            with urllib.request.urlopen(url + "/_stcore/health", timeout=2):
-                return server, url
-        except OSError:
-            time.sleep(0.2)
-    server.kill()
-    raise AssertionError("the workbench did not answer within a minute")
+    try:
+        until_it_answers(url)
+    except AssertionError:
+        server.kill()
+        raise
+    return server, url
 
 
 def stopped(server: subprocess.Popen[str]) -> None:

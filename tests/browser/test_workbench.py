@@ -7,12 +7,12 @@ import json
 import re
 import subprocess
 import sys
-import time
 import urllib.request
 
 import pytest
 import pyzipper
 from playwright.sync_api import Browser, expect
+from waiting import until_it_answers
 
 from browser.conftest import PATIENCE_MS, ROOT, Visit, Workbench
 
@@ -156,13 +156,7 @@ def test_a_page_opened_first_on_a_server_that_others_can_reach_shows_nothing(
         stderr=subprocess.DEVNULL,
     )
     try:
-        until = time.monotonic() + 60
-        while time.monotonic() < until:
-            try:
-                with urllib.request.urlopen(f"http://127.0.0.1:{port}/_stcore/health", timeout=2):
-                    break
-            except OSError:
-                time.sleep(0.2)
+        until_it_answers(f"http://127.0.0.1:{port}")
         with chromium.new_context() as context:
             page = context.new_page()
             page.goto(f"http://127.0.0.1:{port}/Subjects")

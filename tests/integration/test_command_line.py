@@ -9,8 +9,6 @@ import socket
 import subprocess
 import sys
 import tempfile
-import time
-import urllib.request
 from collections.abc import Callable
 from pathlib import Path
 
@@ -19,6 +17,7 @@ import pytest
 from conftest import Database, OpenStore
 from fakes import fact, observation
 from rows import execute
+from waiting import until_it_answers
 
 from memory_core import Subject
 from memory_core.cli import main
@@ -286,14 +285,7 @@ def test_a_workbench_that_nobody_opened_leaves_no_server_behind() -> None:
     try:
         assert workbench.stderr is not None
         url = workbench.stderr.readline().removeprefix("Workbench: ").strip()
-        until = time.monotonic() + 60
-        while True:
-            try:
-                with urllib.request.urlopen(f"{url}/_stcore/health", timeout=2):
-                    break
-            except OSError:
-                assert time.monotonic() < until
-                time.sleep(0.2)
+        until_it_answers(url)
         assert (folder / "home" / "pg" / "data").exists()
         workbench.terminate()
         workbench.wait(timeout=30)
