@@ -29,7 +29,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
             stream.reconfigure(errors="backslashreplace")  # a terminal that cannot show a name still shows the answer
     options = parser().parse_args(arguments)
     try:
-        options.run(options, settings())
+        status: int | None = options.run(options, settings())
         sys.stdout.flush()
     except MemoryCoreError as error:
         sys.stderr.write(f"{console.one_line(str(error))}\n")
@@ -43,7 +43,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         with contextlib.suppress(OSError):  # what is left in the buffer has nowhere to go
             os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return 1
-    return 0
+    return status or 0
 
 
 def _end(number: int, frame: object) -> None:
@@ -100,6 +100,18 @@ def parser() -> argparse.ArgumentParser:
 
     embed = command("embed", commands.run_embed, "Embed the memories that have no vector yet.")
     embed.add_argument("--model", help="change the organisation to this model: minilm or ollama:<model>")
+
+    command("doctor", commands.run_doctor, "Say whether an agent's run would work, and what to type if not.")
+    chat = command("chat", commands.run_chat, "Ask the chat model once, with the memories that a run would see.")
+    chat.add_argument("prompt", metavar="PROMPT")
+    chat.add_argument("--tier", default="fast", help="fast, balanced or deep (default: fast)")
+    chat.add_argument("--run", dest="run_id", help="the run it is for (default: a run of its own)")
+    chat.add_argument("--limit", type=int, default=5, help="how many memories, 1 to 50 (default: 5)")
+    chat.add_argument("--token-budget", type=int, help="at most this many estimated tokens of memories")
+    chat.add_argument("--no-memory", action="store_true", help="without memories; nothing is disclosed")
+    chat.add_argument("--thinking", action="store_true", help="show also what the model thinks")
+    pulling = command("pull", commands.run_pull, "Have Ollama fetch a model, with progress.", org=False)
+    pulling.add_argument("model", metavar="MODEL", help="the model, such as qwen3:0.6b")
 
     command("demo", commands.run_demo, "Fill an empty organisation with a believable demo.")
     serve = command("serve", commands.run_serve, "Start the workbench on a free local port.", org=False, as_json=False)

@@ -36,6 +36,25 @@ def progress_bar(what: str, unit: str = "memories") -> Iterator[Callable[..., No
 
 
 @contextlib.contextmanager
+def download_bar(what: str) -> Iterator[Callable[[str, int | None, int | None], None]]:
+    """Show a download's progress on standard error: its steps as lines, its bytes as a bar where that is a terminal."""
+    with tqdm(desc=what, unit="B", unit_scale=True, file=sys.stderr, leave=False, mininterval=0.5, disable=None) as bar:
+        last = ""
+
+        def progress(status: str, done: int | None, total: int | None) -> None:
+            nonlocal last
+            if status != last:
+                last = status
+                bar.write(one_line(status), file=sys.stderr)
+                bar.reset()
+            if done is not None:
+                bar.total = total
+                bar.update(done - bar.n)
+
+        yield progress
+
+
+@contextlib.contextmanager
 def opened(name: str) -> Iterator[BinaryIO]:
     """Open a file to read, or standard input for ``-``; raises `Refused` where it cannot be read."""
     if name == "-":
@@ -93,3 +112,8 @@ def _plain(value: object) -> object:
 def one_line(text: str) -> str:
     """Return a message as one line that no terminal acts on."""
     return "".join(character if character.isprintable() else " " for character in text)
+
+
+def readable(text: str) -> str:
+    """Return a text in which line ends and tabs stay, and nothing else that a terminal acts on."""
+    return "".join(character if character.isprintable() or character in "\n\t" else " " for character in text)

@@ -13,10 +13,20 @@ MemoryCoreError
 │   ├── NoVectorExtension      pgvector is missing or too old
 │   └── UnsafeRole             the role is not fit to be the application's
 ├── EmbeddedServerError        the embedded PostgreSQL cannot be started
-└── EmbedderError              no vector could be made
-    ├── EmbedderUnavailable    unreachable, or failing on its side          (retryable)
-    ├── EmbedderTimeout        no answer within the time limit              (retryable)
-    └── BadVector              a vector of the wrong length, or not finite
+├── EmbedderError              no vector could be made
+│   ├── EmbedderUnavailable    unreachable, or failing on its side          (retryable)
+│   ├── EmbedderTimeout        no answer within the time limit              (retryable)
+│   └── BadVector              a vector of the wrong length, or not finite
+└── GatewayError               no answer from the chat model; `code` is what its record says
+    ├── ModelNotConfigured     gateway.not_configured: MODEL_API_KEY is empty
+    ├── InvalidRequest         gateway.invalid_request: the same request will never be served
+    ├── Unauthorized           gateway.unauthorized: the key is not accepted
+    ├── NotNow                 trying again can help                        (retryable)
+    │   ├── RateLimited        gateway.rate_limited: too many tokens or requests
+    │   ├── ModelBusy          gateway.busy: the queue is full
+    │   └── ModelUnavailable   gateway.unavailable: unreachable, failing, or cut short
+    ├── DeadlineExceeded       gateway.deadline: not whole within the time allowed
+    └── CallCancelled          gateway.cancelled: the caller gave up
 
 `retryable` says whether trying the same call again can help.
 """
@@ -145,3 +155,73 @@ class EmbedderTimeout(EmbedderError):
 
 class BadVector(EmbedderError):
     """The embedder answered with a vector of the wrong length, or one that is not finite."""
+
+
+class GatewayError(MemoryCoreError):
+    """The chat model gave no answer; `code` names the kind, as the call's record does."""
+
+    code: str
+
+
+class ModelNotConfigured(GatewayError):
+    """No chat model is configured."""
+
+    code = "gateway.not_configured"
+
+    def __init__(self) -> None:
+        super().__init__(
+            "no chat model is configured: set MODEL_API_KEY (any non-empty text serves Ollama), then: "
+            "python -m memory_core doctor"
+        )
+
+
+class InvalidRequest(GatewayError):
+    """The request cannot be served as it is, now or later."""
+
+    code = "gateway.invalid_request"
+
+
+class Unauthorized(GatewayError):
+    """The server does not accept MODEL_API_KEY, or does not let it use this model."""
+
+    code = "gateway.unauthorized"
+
+
+class NotNow(GatewayError):
+    """Trying again can help; `retry_after_s` says when, in seconds, where that is known."""
+
+    retryable = True
+
+    def __init__(self, message: str, *, retry_after_s: float | None = None) -> None:
+        super().__init__(message)
+        self.retry_after_s = retry_after_s
+
+
+class RateLimited(NotNow):
+    """Too many tokens or requests for now."""
+
+    code = "gateway.rate_limited"
+
+
+class ModelBusy(NotNow):
+    """As many calls wait for the model as may wait."""
+
+    code = "gateway.busy"
+
+
+class ModelUnavailable(NotNow):
+    """The server cannot be reached, failed on its side, or ended its answer before the end."""
+
+    code = "gateway.unavailable"
+
+
+class DeadlineExceeded(GatewayError):
+    """The answer was not whole within the time allowed, waiting included."""
+
+    code = "gateway.deadline"
+
+
+class CallCancelled(GatewayError):
+    """The caller gave up on the call."""
+
+    code = "gateway.cancelled"

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from memory_core.config import Settings
 from memory_core.db import database, organisations
 from memory_core.db.engine import organisation_transaction
-from memory_core.db.schema import newest_revision
+from memory_core.db.schema import newest_revision, vector_version
 from memory_core.embedding import Unserved, configured
 from memory_core.errors import (
     DatabaseReadOnly,
@@ -29,21 +29,25 @@ class Check:
     ok: bool
     found: str
     mend: str | None = None
+    stops_runs: bool = True  # whether a run fails while it is not all right; else it only does worse
 
 
 def checks(settings: Settings, org_id: str) -> list[Check]:
-    """Check the database, its migration and the embedder of an organisation; never raises a `MemoryCoreError`."""
+    """Check the database, its role, pgvector, the migration and an organisation's embedder; never raises an own error."""
     try:
         engine = database.usable_engine(settings)
         store = MemoryStore.open(org_id, settings=settings)
         with organisation_transaction(engine, store.org_id) as connection:
             pinned = organisations.pinned_model(connection, store.org_id)
+            vector = vector_version(connection)
     except MemoryCoreError as error:
         return _unusable(error)
     host = engine.url.host or engine.url.query.get("host") or "the default address"
-    address = "embedded PostgreSQL" if settings.database_url is None else str(host)
+    address = "embedded PostgreSQL" if settings.database_url is None else f"PostgreSQL at {host}"
     return [
-        Check(part="Database", ok=True, found=f"{address}, as role {engine.url.username}"),
+        Check(part="Database", ok=True, found=address),
+        Check(part="Role", ok=True, found=f"{engine.url.username}, bound by row level security"),
+        Check(part="pgvector", ok=True, found=f"version {vector}"),
         Check(part="Migration", ok=True, found=f"at revision {newest_revision()}"),
         _embedder(settings, pinned),
     ]
@@ -55,13 +59,14 @@ def _unusable(error: MemoryCoreError) -> list[Check]:
             Check(part="Database", ok=True, found="reachable"),
             Check(part="Migration", ok=False, found=str(error), mend="python -m memory_core migrate"),
         ]
-    mends: dict[type[MemoryCoreError], str] = {
-        DatabaseUnavailable: "check DATABASE_URL, and that the server runs",
-        DatabaseReadOnly: "point DATABASE_URL at the primary",
-        NoVectorExtension: "as a superuser: CREATE EXTENSION vector;",
-        UnsafeRole: "python -m memory_core migrate --sql",
+    faults: dict[type[MemoryCoreError], tuple[str, str]] = {
+        DatabaseUnavailable: ("Database", "check DATABASE_URL, and that the server runs"),
+        DatabaseReadOnly: ("Database", "point DATABASE_URL at the primary"),
+        NoVectorExtension: ("pgvector", "as a superuser: CREATE EXTENSION vector;"),
+        UnsafeRole: ("Role", "python -m memory_core migrate --sql"),
     }
-    return [Check(part="Database", ok=False, found=str(error), mend=mends.get(type(error)))]
+    part, mend = faults.get(type(error), ("Database", None))
+    return [Check(part=part, ok=False, found=str(error), mend=mend)]
 
 
 def _embedder(settings: Settings, pinned: str | None) -> Check:
@@ -70,6 +75,7 @@ def _embedder(settings: Settings, pinned: str | None) -> Check:
         return Check(
             part="Embedder",
             ok=False,
+            stops_runs=False,
             found="none is configured, so recall is newest first",
             mend="MEMORY_EMBEDDER=auto, then: python -m memory_core embed",
         )
@@ -78,13 +84,14 @@ def _embedder(settings: Settings, pinned: str | None) -> Check:
     try:
         served = choice.serve(pinned)
     except EmbedderError as error:
-        return Check(part="Embedder", ok=False, found=f"{pinned}: {error}", mend="make install")
+        return Check(part="Embedder", ok=False, stops_runs=False, found=f"{pinned}: {error}", mend="make install")
     if isinstance(served, Unserved):
         configured_model = settings.memory_embedder
         change = "" if configured_model == "auto" else f", or: python -m memory_core embed --model {configured_model}"
         return Check(
             part="Embedder",
             ok=False,
+            stops_runs=False,
             found=f"{served.reason}: {pinned} is pinned, MEMORY_EMBEDDER is {settings.memory_embedder}",
             mend=f"MEMORY_EMBEDDER={pinned}" + change,
         )
@@ -92,5 +99,5 @@ def _embedder(settings: Settings, pinned: str | None) -> Check:
         served.embed_query("ready?")
     except EmbedderError as error:
         mend = f"ollama pull {pinned.removeprefix('ollama:')}" if pinned.startswith("ollama:") else "make install"
-        return Check(part="Embedder", ok=False, found=f"{pinned}: {error}", mend=mend)
+        return Check(part="Embedder", ok=False, stops_runs=False, found=f"{pinned}: {error}", mend=mend)
     return Check(part="Embedder", ok=True, found=f"{pinned} answers")

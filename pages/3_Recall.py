@@ -5,16 +5,19 @@ from uuid import uuid4
 import streamlit as st
 
 from memory_core import Kind, Purpose, Ranking, Recall, RecalledMemory, RecallMode
+from memory_core.config import HOSTED_TOKENS_PER_MINUTE
 from pages import explained, figures, gate, plain, safe_frame
 
 
-def outcome(recall: Recall, tokens_per_minute: int) -> None:
+def outcome(recall: Recall, ceiling: int | None) -> None:
     """Show how a recall chose, what it showed, and the block itself."""
     if recall.mode is RecallMode.SEMANTIC:
         st.success(f"Mode semantic, ranking {recall.ranking}, search {recall.search}.")
     else:
         (st.info if recall.reason == "asked for" else st.warning)(f"Mode recency: {recall.reason}.")
     tokens = recall.block.tokens if recall.block else 0
+    minute = ceiling or HOSTED_TOKENS_PER_MINUTE
+    kept = "the ceiling that is kept" if ceiling else "the ceiling of a hosted model; with Ollama none is kept"
     figures(
         [
             (
@@ -25,8 +28,8 @@ def outcome(recall: Recall, tokens_per_minute: int) -> None:
             ("Tokens", f"{tokens:,}", "Estimated, of the whole block."),
             (
                 "Of a minute",
-                f"{tokens / tokens_per_minute:.1%}",
-                f"Of the ceiling of {tokens_per_minute:,} tokens a minute.",
+                f"{tokens / minute:.1%}",
+                f"Of {minute:,} tokens a minute, {kept}.",
             ),
         ],
         width=114,
@@ -112,4 +115,4 @@ elif pressed:
                     ranking=ranking,
                     purpose=Purpose.PREVIEW,
                 )
-            outcome(recall, visitor.settings.model_tokens_per_minute)
+            outcome(recall, visitor.settings.tokens_per_minute)

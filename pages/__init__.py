@@ -149,6 +149,7 @@ def _sidebar(default: str, organisations: list[str]) -> str:
         st.page_link("app.py", label="Home", icon=":material/home:")
         st.page_link("pages/1_Subjects.py", label="Subjects", icon=":material/person_search:")
         st.page_link("pages/3_Recall.py", label="Recall", icon=":material/manage_search:")
+        st.page_link("pages/5_Latency.py", label="Latency", icon=":material/speed:")
         org_id = st.selectbox(
             "Organisation", known, index=known.index(remembered) if remembered in known else known.index(default)
         )

@@ -81,6 +81,7 @@ class Handler(BaseHTTPRequestHandler):
     """One connection."""
 
     protocol_version = "HTTP/1.1"
+    disable_nagle_algorithm = True  # or small writes wait 40 ms for each other
     server: _Server
 
     @property
@@ -134,6 +135,8 @@ class Handler(BaseHTTPRequestHandler):
 def recorded(name: str) -> Answer:
     """Answer as a real Ollama did: with the status and the body of a recorded exchange."""
     response = json.loads((RECORDED / f"{name}.json").read_text())["response"]
+    if "lines" in response:
+        return lines(*response["lines"], content_type=response["headers"]["Content-Type"])
     body = response["body"]
     if isinstance(body, str):
         return text(body, status=response["status"])
@@ -148,6 +151,36 @@ def as_json(body: object, *, status: int = 200) -> Answer:
 def text(body: str, *, status: int = 200, content_type: str = "text/plain") -> Answer:
     """Answer with text."""
     return lambda handler, asked: handler.send(body.encode(), status=status, content_type=content_type)
+
+
+def lines(
+    *all_lines: str, content_type: str = "application/x-ndjson", pause_s: float = 0, end: str = "whole"
+) -> Answer:
+    """Answer 200 with lines as they come, a pause before each.
+
+    `end`: "whole" ends the answer as HTTP does, "cut" closes the connection instead, "open" leaves it open and silent.
+    """
+
+    def answer(handler: Handler, asked: Asked) -> None:
+        handler.send_response(200)
+        handler.send_header("Content-Type", content_type)
+        handler.send_header("Transfer-Encoding", "chunked")
+        handler.end_headers()
+        with suppress(OSError):
+            for line in all_lines:
+                if pause_s and handler.wire.closing.wait(timeout=pause_s):
+                    break
+                data = f"{line}\n".encode()
+                handler.wfile.write(f"{len(data):x}\r\n".encode() + data + b"\r\n")
+                handler.wfile.flush()
+            if end == "whole":
+                handler.wfile.write(b"0\r\n\r\n")
+                return
+            if end == "open":
+                handler.wire.closing.wait(timeout=30)
+        handler.close_connection = True
+
+    return answer
 
 
 def html(handler: Handler, asked: Asked) -> None:
@@ -223,3 +256,107 @@ def vector(words: str, *, dimensions: int = 16) -> list[float]:
     for word in words.lower().split():
         counts[crc32(word.encode()) % dimensions] += 1
     return counts if any(counts) else [1.0] * dimensions
+
+
+def refusal(body: str, *, status: int, content_type: str = "application/json", **headers: str) -> Answer:
+    """Answer with an error, and with headers by their names in lower case: ``retry_after="3"``."""
+
+    def answer(handler: Handler, asked: Asked) -> None:
+        handler.send_response(status)
+        handler.send_header("Content-Type", content_type)
+        for name, value in headers.items():
+            handler.send_header(name.replace("_", "-"), value)
+        handler.send_header("Content-Length", str(len(body.encode())))
+        handler.end_headers()
+        handler.wfile.write(body.encode())
+
+    return answer
+
+
+def slow_headers(handler: Handler, asked: Asked) -> None:
+    """Answer with one byte of a header after another, without end."""
+    handler.close_connection = True
+    with suppress(OSError):
+        handler.wfile.write(b"HTTP/1.1 200 OK\r\nX-Slow: ")
+        while not handler.wire.closing.wait(timeout=0.05):
+            handler.wfile.write(b"x")
+            handler.wfile.flush()
+
+
+def dripped(*all_lines: str, content_type: str = "application/x-ndjson", pause_s: float = 0) -> Answer:
+    """Answer 200 with lines, one byte at a time."""
+
+    def answer(handler: Handler, asked: Asked) -> None:
+        data = "".join(f"{line}\n" for line in all_lines).encode()
+        handler.send_response(200)
+        handler.send_header("Content-Type", content_type)
+        handler.send_header("Content-Length", str(len(data)))
+        handler.end_headers()
+        with suppress(OSError):
+            for byte in data:
+                if pause_s and handler.wire.closing.wait(timeout=pause_s):
+                    break
+                handler.wfile.write(bytes([byte]))
+                handler.wfile.flush()
+
+    return answer
+
+
+def half(data: str, *, content_type: str = "application/x-ndjson") -> Answer:
+    """Answer 200 with data that stops in the middle of a line, and end the answer as HTTP does."""
+
+    def answer(handler: Handler, asked: Asked) -> None:
+        handler.send(data.encode(), content_type=content_type)
+
+    return answer
+
+
+def in_turn(*all_answers: Answer) -> Answer:
+    """Answer the first request with the first, the second with the second, and all that follow with the last."""
+    count = 0
+    counting = threading.Lock()
+
+    def answer(handler: Handler, asked: Asked) -> None:
+        nonlocal count
+        with counting:
+            chosen = all_answers[min(count, len(all_answers) - 1)]
+            count += 1
+        chosen(handler, asked)
+
+    return answer
+
+
+class Gauge:
+    """Wraps answers, and knows how many are being given at once."""
+
+    def __init__(self) -> None:
+        self.now = 0
+        self.most = 0
+        self.done = 0
+        self._changing = threading.Condition()
+
+    def of(self, answer: Answer) -> Answer:
+        """Return an answer that is counted while it is given."""
+
+        def counted(handler: Handler, asked: Asked) -> None:
+            with self._changing:
+                self.now += 1
+                self.most = max(self.most, self.now)
+                self._changing.notify_all()
+            try:
+                answer(handler, asked)
+            finally:
+                with self._changing:
+                    self.now -= 1
+                    self.done += 1
+                    self._changing.notify_all()
+
+        return counted
+
+    def until(self, *, now: int | None = None, done: int | None = None, limit_s: float = 10) -> None:
+        """Wait until so many are being given, or were."""
+        with self._changing:
+            came = self._changing.wait_for(
+                lambda: (now is None or self.now == now) and (done is None or self.done >= done), timeout=limit_s
+            )
+        assert came, f"{self.now} answers are being given, and {self.done} were"

@@ -15,6 +15,7 @@ from psycopg import sql
 from sqlalchemy import URL, Connection, Engine, text
 
 from memory_core.db.engine import new_engine, translated_errors
+from memory_core.db.tables import TENANT_TABLES
 from memory_core.errors import DatabaseReadOnly, NotMigrated, NoVectorExtension, UnsafeRole
 
 MIGRATIONS = Path(__file__).parent / "migrations"
@@ -126,11 +127,12 @@ def _require_bound_role(connection: Connection) -> None:
               AND (pg_has_role(current_user, r.oid, 'MEMBER') OR pg_has_role(session_user, r.oid, 'MEMBER'))
             UNION ALL
             SELECT DISTINCT 'owns the tables' FROM pg_class c
-            WHERE c.relname IN ('memory', 'directory', 'recall', 'disclosure', 'erasure', 'organisation_setting')
+            WHERE c.relname = ANY(:tables)
               AND c.relkind IN ('r', 'p') AND pg_table_is_visible(c.oid)
               AND (pg_has_role(current_user, c.relowner, 'MEMBER') OR pg_has_role(session_user, c.relowner, 'MEMBER'))
             """
-        )
+        ),
+        {"tables": [table.name for table in TENANT_TABLES]},
     ).all()
     if loopholes:
         raise UnsafeRole(
@@ -139,8 +141,14 @@ def _require_bound_role(connection: Connection) -> None:
         )
 
 
+def vector_version(connection: Connection) -> str | None:
+    """Return pgvector's version in this database, or None."""
+    version: str | None = connection.scalar(text("SELECT extversion FROM pg_extension WHERE extname = 'vector'"))
+    return version
+
+
 def _require_vector(connection: Connection) -> None:
-    found = connection.scalar(text("SELECT extversion FROM pg_extension WHERE extname = 'vector'"))
+    found = vector_version(connection)
     if found is None:
         if _revision(connection) is None:
             raise NotMigrated("the database is empty; run: python -m memory_core migrate")

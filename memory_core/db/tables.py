@@ -5,6 +5,8 @@ from __future__ import annotations
 from pgvector.sqlalchemy import HALFVEC
 from sqlalchemy import (
     ARRAY,
+    REAL,
+    Boolean,
     CheckConstraint,
     Column,
     DateTime,
@@ -278,5 +280,86 @@ erasure = Table(
     Index("erasure_by_subject", "org_id", "subject_type", "subject_id", "recorded_at"),
 )
 
+# One call to a chat model: sizes, times and outcomes, never a word of what was said. A call that began and has no end
+# is still running, or was killed.
+model_call = Table(
+    "model_call",
+    metadata,
+    Column("org_id", Text, nullable=False),
+    Column("call_id", Uuid, nullable=False),
+    Column("run_id", Text, nullable=False),
+    Column("tier", Text, nullable=False),
+    Column("model", Text, nullable=False),
+    Column("digest", Text),
+    Column("provider", Text, nullable=False),
+    Column("started_at", INSTANT, nullable=False),
+    Column("deadline_at", INSTANT, nullable=False),
+    Column("ended_at", INSTANT),
+    Column("estimated_tokens", Integer, nullable=False),
+    Column("memory_tokens", Integer, nullable=False),
+    # What counts under the ceiling of tokens a minute, until when: what was reserved, then what it came to.
+    Column("counted_tokens", Integer, nullable=False),
+    Column("counts_until", INSTANT, nullable=False),
+    Column("queue_ms", REAL),
+    Column("load_ms", REAL),
+    Column("prompt_ms", REAL),
+    Column("generation_ms", REAL),
+    Column("first_chunk_ms", REAL),
+    Column("first_answer_ms", REAL),
+    Column("total_ms", REAL),
+    Column("prompt_tokens", Integer),
+    Column("output_tokens", Integer),
+    Column("cached", Boolean),
+    Column("cold", Boolean),
+    Column("finish_reason", Text),
+    Column("error_code", Text),
+    Column("attempts", Integer),
+    Column("tool_calls", Integer),
+    Column("tool_calls_in_text", Integer),
+    Column("tool_call_faults", Integer),
+    Column("prompt_was_cut", Boolean),
+    PrimaryKeyConstraint("org_id", "call_id", name="model_call_pkey"),
+    ForeignKeyConstraint(["org_id"], ["organisation.org_id"], name="model_call_of_an_organisation"),
+    CheckConstraint(
+        " AND ".join(
+            [
+                is_identifier("run_id"),
+                is_identifier("model"),
+                f"(digest IS NULL OR {is_identifier('digest')})",
+            ]
+        ),
+        name="model_call_names_run_and_model",
+    ),
+    CheckConstraint("tier IN ('balanced', 'deep', 'fast')", name="tier_is_known"),
+    CheckConstraint("provider IN ('ollama', 'openai')", name="provider_is_known"),
+    CheckConstraint(
+        "finish_reason IN ('content_filter', 'length', 'other', 'stop', 'tool_calls')", name="finish_reason_is_known"
+    ),
+    CheckConstraint("error_code ~ '^gateway[.][a-z_]{1,40}$'", name="error_code_is_the_gateways"),
+    CheckConstraint(
+        "(ended_at IS NULL OR (total_ms IS NOT NULL AND attempts IS NOT NULL)) "
+        "AND (ended_at IS NULL) = (finish_reason IS NULL AND error_code IS NULL) "
+        "AND (finish_reason IS NULL OR error_code IS NULL)",
+        name="ended_call_was_answered_or_failed",
+    ),
+    CheckConstraint(
+        "ended_at >= started_at AND deadline_at > started_at AND counts_until >= started_at",
+        name="call_ends_after_it_starts",
+    ),
+    CheckConstraint(
+        "estimated_tokens >= 0 AND memory_tokens >= 0 AND counted_tokens >= 0 AND prompt_tokens >= 0 AND output_tokens >= 0 "
+        "AND attempts >= 0 AND tool_calls >= 0 AND tool_calls_in_text >= 0 AND tool_call_faults >= 0",
+        name="call_counts_from_zero",
+    ),
+    CheckConstraint(
+        "least(queue_ms, load_ms, prompt_ms, generation_ms, first_chunk_ms, first_answer_ms, total_ms) >= 0 AND "
+        "greatest(queue_ms, load_ms, prompt_ms, generation_ms, first_chunk_ms, first_answer_ms, total_ms) < 'Infinity'",
+        name="call_times_count_from_zero",
+    ),
+    Index("model_call_by_time", "org_id", "started_at"),
+    Index("model_call_by_run", "org_id", "run_id"),
+    Index("model_call_counted", "org_id", "counts_until"),
+)
+
 # Every table whose rows belong to one organisation, and so is under forced row level security.
-TENANT_TABLES = (organisation_setting, memory, directory, recall, disclosure, erasure)
+TENANT_TABLES = (organisation_setting, memory, directory, recall, disclosure, erasure, model_call)

@@ -22,7 +22,7 @@ def part(found: list[Check], name: str) -> Check:
 
 def test_everything_in_order_has_nothing_to_mend(database: Database) -> None:
     found = checks(chosen(database, memory_embedder="minilm"), "acme")
-    assert [check.part for check in found] == ["Database", "Migration", "Embedder"]
+    assert [check.part for check in found] == ["Database", "Role", "pgvector", "Migration", "Embedder"]
     assert all(check.ok and check.mend is None for check in found)
 
 

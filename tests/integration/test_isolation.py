@@ -10,6 +10,7 @@ from fakes import CANDIDATE, HashedWords, fact, observation, observe
 from hypothesis import HealthCheck, given
 from hypothesis import settings as hypothesis_settings
 from hypothesis import strategies as st
+from model_calls import called
 from psycopg import sql
 from rows import counts, emptied, execute, rows, snapshot, tables
 
@@ -17,6 +18,7 @@ from memory_core import MemoryStore, Recall, Refused, Subject, UnsafeRole
 from memory_core.config import settings
 from memory_core.db.engine import engine_for, organisation_transaction
 from memory_core.db.tables import TENANT_TABLES
+from memory_core.journal import CallJournal
 
 if TYPE_CHECKING:
     from conftest import Database, OpenStore
@@ -45,13 +47,14 @@ def database(standing: Database) -> Database:
 
 
 @pytest.fixture
-def acme(open_store: OpenStore) -> Recall:
-    """Let `acme` hold, recall and erase, so that each of its tables has a row; return what it recalled."""
+def acme(open_store: OpenStore, database: Database) -> Recall:
+    """Let `acme` hold, recall, erase and call a model, so that each of its tables has a row; return what it recalled."""
     store = open_store("acme", embedder=HashedWords())
     store.remember_many([observation("Could start in May.", subject=THEIRS), fact("We never schedule on Fridays.")])
     found = store.recall("when could they start?", run_id="r-2")
     observe(store, "Gone.", subject=Subject("candidate", "c-7"))
     store.forget(Subject("candidate", "c-7"), by="user:ines", reason="asked to")
+    called(CallJournal(engine_for(database.application), "acme"))
     return found
 
 
@@ -353,7 +356,15 @@ def test_the_application_may_delete_nothing_but_directory_entries_and_rewrite_no
     for table in ("recall", "disclosure", "erasure", "organisation"):
         ((any_column,),) = execute(database, "SELECT has_any_column_privilege('memory_app', %s, 'UPDATE')", (table,))
         assert not any_column, table
-    for table, column in (("directory", "org_id"), ("directory", "subject_id"), ("organisation_setting", "org_id")):
+    for table, column in (
+        ("directory", "org_id"),
+        ("directory", "subject_id"),
+        ("organisation_setting", "org_id"),
+        ("model_call", "org_id"),
+        ("model_call", "run_id"),
+        ("model_call", "model"),
+        ("model_call", "started_at"),
+    ):
         ((may,),) = execute(database, "SELECT has_column_privilege('memory_app', %s, %s, 'UPDATE')", (table, column))
         assert not may, (table, column)
 

@@ -1,4 +1,4 @@
-"""Revision 000017: up, down, printed, and the rules that it keeps against rows written by hand."""
+"""Revisions 000017 and 000018: up, down, printed, and the rules that they keep against rows written by hand."""
 
 from __future__ import annotations
 
@@ -116,25 +116,25 @@ def migrated(database: Database, **options: Any) -> tuple[str | None, str | None
 
 def test_the_migration_goes_up_down_to_nothing_and_up_again(new_database: NewDatabase) -> None:
     empty = new_database()
-    assert migrated(empty) == (None, "000017")
+    assert migrated(empty) == (None, "000018")
     first = [rows(empty, query) for query in (COLUMNS, CONSTRAINTS, INDEXES, SECURITY, GRANTS)]
     assert [name for (name,) in rows(empty, TABLES)] == sorted(OURS)
 
-    assert migrated(empty, revision="base") == ("000017", None)
+    assert migrated(empty, revision="base") == ("000018", None)
     assert [name for (name,) in rows(empty, TABLES)] == ["alembic_version"]
 
-    assert migrated(empty) == (None, "000017")
+    assert migrated(empty) == (None, "000018")
     assert [rows(empty, query) for query in (COLUMNS, CONSTRAINTS, INDEXES, SECURITY, GRANTS)] == first
 
 
-def test_the_migration_is_number_17() -> None:
-    assert schema.newest_revision() == "000017"
+def test_the_newest_migration_is_number_18() -> None:
+    assert schema.newest_revision() == "000018"
 
 
 def test_migrating_what_is_migrated_changes_nothing(database: Database) -> None:
     with database.connect() as connection:
         connection.execute("INSERT INTO organisation VALUES ('acme')")
-    assert migrated(database) == ("000017", "000017")
+    assert migrated(database) == ("000018", "000018")
     assert rows(database, "SELECT org_id FROM organisation") == [("acme",)]
 
 
@@ -210,7 +210,7 @@ def test_two_migrations_at_once_make_one_schema(new_database: NewDatabase) -> No
     empty = new_database()
     with ThreadPoolExecutor(2) as pool:
         done = sorted(pool.map(lambda _: migrated(empty), range(2)), key=str)
-    assert done == [("000017", "000017"), (None, "000017")]
+    assert done == [("000018", "000018"), (None, "000018")]
 
 
 # Not applied by itself
@@ -236,7 +236,7 @@ def configured(database: Database | None, *, owner: URL | None = None) -> Settin
 def test_migrating_uses_the_owner_and_grants_to_the_role_of_the_application(new_database: NewDatabase) -> None:
     empty = new_database()
     chosen = configured(empty, owner=empty.owner)
-    assert db.migrate(chosen) == (None, "000017")
+    assert db.migrate(chosen) == (None, "000018")
     with MemoryStore.open("acme", settings=chosen, embedder=None) as store:
         assert store.overview().counts == {}
     owners = {owner for (owner,) in rows(empty, "SELECT tableowner FROM pg_tables WHERE schemaname = 'public'")}
@@ -268,7 +268,7 @@ def test_the_printed_migration_makes_the_same_schema(new_database: NewDatabase, 
         connection.execute(printed.encode())
     for query in (COLUMNS, CONSTRAINTS, INDEXES, SECURITY, GRANTS):
         assert rows(empty, query) == rows(unchanged, query)
-    assert rows(empty, "SELECT version_num FROM alembic_version") == [("000017",)]
+    assert rows(empty, "SELECT version_num FROM alembic_version") == [("000018",)]
     with MemoryStore.open("acme", database_url=empty.application, embedder=None) as store:
         assert store.overview().counts == {}
 
@@ -340,7 +340,19 @@ def test_the_application_may_not_rewrite_provenance(unchanged: Database) -> None
     assert not writable & (written_once | {"created_at"})
 
 
-@pytest.mark.parametrize("table", ["memory", "recall", "disclosure", "erasure", "organisation", "organisation_setting"])
+def test_the_application_adds_to_a_call_what_became_of_it_and_rewrites_nothing_else(unchanged: Database) -> None:
+    query = """
+        SELECT attname FROM pg_attribute WHERE attrelid = 'model_call'::regclass AND attnum > 0
+          AND NOT has_column_privilege('memory_app', 'model_call', attname, 'UPDATE')
+    """
+    written_once = {"org_id", "call_id", "run_id", "tier", "model", "provider", "started_at", "deadline_at"}
+    assert {name for (name,) in rows(unchanged, query)} == written_once | {"estimated_tokens", "memory_tokens"}
+
+
+RECORDS = ["memory", "recall", "disclosure", "erasure", "model_call", "organisation", "organisation_setting"]
+
+
+@pytest.mark.parametrize("table", RECORDS)
 def test_the_application_may_not_delete_what_is_a_record(table: str, unchanged: Database) -> None:
     for right in ("DELETE", "TRUNCATE"):
         assert rows(unchanged, f"SELECT has_table_privilege('memory_app', '{table}', '{right}')") == [(False,)]
@@ -352,6 +364,7 @@ NOW = datetime(2026, 11, 30, 12, tzinfo=UTC)
 MEMORY_ID = UUID("01938000-0000-7000-8000-000000000001")
 RECALL_ID = UUID("01938000-0000-7000-8000-000000000002")
 ERASURE_ID = UUID("01938000-0000-7000-8000-000000000003")
+CALL_ID = UUID("01938000-0000-7000-8000-000000000004")
 
 
 def digested(text: str) -> Row:
@@ -415,6 +428,20 @@ GOOD: dict[str, Row] = {
         "at": NOW,
         "memory_count": 1,
     },
+    "model_call": {
+        "org_id": "acme",
+        "call_id": CALL_ID,
+        "run_id": "r-813",
+        "tier": "fast",
+        "model": "qwen3:0.6b",
+        "provider": "ollama",
+        "started_at": NOW,
+        "deadline_at": NOW + timedelta(minutes=2),
+        "estimated_tokens": 60,
+        "memory_tokens": 20,
+        "counted_tokens": 100,
+        "counts_until": NOW + timedelta(minutes=3),
+    },
 }
 NEEDS = {"disclosure": ("recall", "memory")}
 
@@ -458,6 +485,11 @@ def misshapen(rule: str, table: str, *columns: str, **beside: Any) -> list[ByHan
 
 
 AS_PERSON = {"origin": "person", "author": "user:ines"}
+ANSWERED = {"ended_at": NOW + timedelta(seconds=1), "finish_reason": "stop", "total_ms": 900.0, "attempts": 1}
+FAILED = {**ANSWERED, "finish_reason": None, "error_code": "gateway.unavailable"}
+CALL_COUNTS = ("estimated_tokens", "memory_tokens", "counted_tokens", "prompt_tokens", "output_tokens")
+CALL_COUNTS += ("attempts", "tool_calls", "tool_calls_in_text", "tool_call_faults")
+CALL_TIMES = ("queue_ms", "load_ms", "prompt_ms", "generation_ms", "first_chunk_ms", "first_answer_ms", "total_ms")
 BY_HAND: list[ByHand] = [
     *misshapen("org_id_is_an_identifier", "organisation", "org_id"),
     case("maximum_is_within_ten_years", "organisation_setting", "no day", maximum_days=0),
@@ -575,6 +607,42 @@ BY_HAND: list[ByHand] = [
     case("erasure_reason_length", "erasure", "empty", reason=""),
     case("erasure_reason_length", "erasure", "501 characters", reason="é" * 501),
     case("erasure_counts_from_zero", "erasure", "minus one", memory_count=-1),
+    *misshapen("model_call_names_run_and_model", "model_call", "run_id", "model", "digest"),
+    case("tier_is_known", "model_call", "another word", tier="cheap"),
+    case("tier_is_known", "model_call", "another case", tier="Fast"),
+    case("provider_is_known", "model_call", "another word", provider="anthropic"),
+    case("finish_reason_is_known", "model_call", "another word", **{**ANSWERED, "finish_reason": "eos"}),
+    *(
+        case("error_code_is_the_gateways", "model_call", what, **{**FAILED, "error_code": code})
+        for what, code in {
+            "no prefix": "unavailable",
+            "another prefix": "database.busy",
+            "nothing after it": "gateway.",
+            "a word of what was said": "gateway.the answer was 42",
+            "another dot": "gatewayxbusy",
+            "a newline": "gateway.busy\n",
+            "41 letters": "gateway." + "x" * 41,
+            "empty": "",
+        }.items()
+    ),
+    case("ended_call_was_answered_or_failed", "model_call", "neither", **{**ANSWERED, "finish_reason": None}),
+    case("ended_call_was_answered_or_failed", "model_call", "both", **{**FAILED, "finish_reason": "stop"}),
+    case("ended_call_was_answered_or_failed", "model_call", "no time", **{**ANSWERED, "total_ms": None}),
+    case("ended_call_was_answered_or_failed", "model_call", "no attempts", **{**ANSWERED, "attempts": None}),
+    case("ended_call_was_answered_or_failed", "model_call", "answered without an end", finish_reason="stop"),
+    case("ended_call_was_answered_or_failed", "model_call", "failed without an end", error_code="gateway.busy"),
+    case("call_ends_after_it_starts", "model_call", "before", **{**ANSWERED, "ended_at": NOW - timedelta(seconds=1)}),
+    case("call_ends_after_it_starts", "model_call", "no time allowed", deadline_at=NOW),
+    case("call_ends_after_it_starts", "model_call", "counts before", counts_until=NOW - timedelta(seconds=1)),
+    *(
+        case("call_counts_from_zero", "model_call", f"{name} minus one", **{**ANSWERED, name: -1})
+        for name in CALL_COUNTS
+    ),
+    *(
+        case("call_times_count_from_zero", "model_call", f"{name} {value}", **{**ANSWERED, name: value})
+        for name in CALL_TIMES
+        for value in (-1.0, float("inf"), float("-inf"), float("nan"))
+    ),
 ]
 
 
@@ -627,6 +695,12 @@ def test_the_rows_that_the_cases_start_from_are_accepted(table: str, hand: psyco
 def test_a_tombstone_is_accepted(fields: Row, hand: psycopg.Connection[Any]) -> None:
     with hand.transaction(force_rollback=True):
         written(hand, "memory", fields)
+
+
+@pytest.mark.parametrize("fields", [ANSWERED, FAILED, {**FAILED, "total_ms": 0.0, "attempts": 0}])
+def test_a_call_that_ended_is_accepted(fields: Row, hand: psycopg.Connection[Any]) -> None:
+    with hand.transaction(force_rollback=True):
+        written(hand, "model_call", fields)
 
 
 @pytest.mark.parametrize("one", BY_HAND, ids=str)

@@ -101,10 +101,26 @@ def test_production_without_a_sign_in_serves_nothing(
 ) -> None:
     remember(open_store)
     monkeypatch.setenv("APP_ENV", "production")
+    monkeypatch.setenv("MODEL_API_KEY", "k3y-of-nobody")
     for name in ("app.py", "pages/1_Subjects.py", "pages/3_Recall.py"):
         at = page(name)
         assert not at.exception
         assert "production" in at.error[0].value
+        assert "no sign-in" in at.error[0].value
+        assert not at.metric
+        assert not at.text_input
+
+
+def test_production_without_a_model_is_refused_by_its_setting(
+    page: Callable[[str], AppTest], monkeypatch: pytest.MonkeyPatch, open_store: OpenStore
+) -> None:
+    remember(open_store)
+    monkeypatch.setenv("APP_ENV", "production")
+    monkeypatch.setenv("MODEL_API_KEY", "")
+    for name in ("app.py", "pages/1_Subjects.py", "pages/3_Recall.py"):
+        at = page(name)
+        assert not at.exception
+        assert at.code[0].value.startswith("MODEL_API_KEY: ")
         assert not at.metric
         assert not at.text_input
 

@@ -6,6 +6,7 @@ import contextlib
 import io
 import re
 from pathlib import Path
+from typing import Any
 
 import pytest
 from conftest import Database
@@ -21,16 +22,24 @@ def fenced(language: str) -> list[str]:
     return re.findall(rf"```{language}\n(.*?)```", README, re.DOTALL)
 
 
-def test_the_example_runs_and_prints_what_its_comments_say(database: Database, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_examples_run_and_print_what_their_comments_say(
+    database: Database, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setenv("DATABASE_URL", database.application.render_as_string(hide_password=False))
-    (example,) = fenced("python")
-    printed = io.StringIO()
-    with contextlib.redirect_stdout(printed):
-        exec(compile(example, "README.md", "exec"), {})
-    lines = printed.getvalue().splitlines()
-    assert lines[0] == "recency no embedder is configured"
-    assert lines[1].startswith("<memories boundary=")
-    assert lines[-2:] == ["r-813", "1"]
+    monkeypatch.delenv("MODEL_API_KEY", raising=False)
+    printed: list[list[str]] = []
+    names: dict[str, Any] = {}
+    for example in fenced("python"):
+        output = io.StringIO()
+        with contextlib.redirect_stdout(output):
+            exec(compile(example, "README.md", "exec"), names)
+        printed.append(output.getvalue().splitlines())
+    store, chat = printed
+    assert store[0] == "recency no embedder is configured"
+    assert store[1].startswith("<memories boundary=")
+    assert store[-2:] == ["r-813", "1"]
+    (said,) = chat
+    assert said.startswith("no chat model is configured: ")
 
 
 def test_every_command_is_in_the_table_and_no_other() -> None:

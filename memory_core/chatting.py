@@ -1,0 +1,30 @@
+"""An organisation's way to the chat model, each call on record in the database."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from datetime import datetime
+
+from memory_core.config import Settings
+from memory_core.config import settings as read_settings
+from memory_core.db import database
+from memory_core.errors import ModelNotConfigured, Refused
+from memory_core.gateway.gateway import Gateway
+from memory_core.identifiers import identifier_refusal
+from memory_core.journal import CallJournal
+
+
+def gateway_for(
+    org_id: str, *, settings: Settings | None = None, clock: Callable[[], datetime] | None = None
+) -> Gateway:
+    """Return an organisation's gateway.
+
+    Raises `ModelNotConfigured`, `Refused` for an organisation that is no identifier, `SettingsError`, or a `DatabaseError`.
+    """
+    refused = identifier_refusal(org_id, field="org_id")
+    if refused:
+        raise Refused(refused)
+    chosen = settings or read_settings()
+    if not chosen.has_model:
+        raise ModelNotConfigured
+    return Gateway(chosen, CallJournal(database.usable_engine(chosen), org_id, clock=clock))

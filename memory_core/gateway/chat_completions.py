@@ -1,0 +1,160 @@
+"""Chat completions, as hosted models serve them and Ollama under /v1, through the openai package."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from typing import Any, cast
+
+import httpx
+import openai
+from openai.types import CompletionUsage
+from openai.types.chat import ChatCompletionChunk
+
+from memory_core.calls import FinishReason
+from memory_core.config import Settings
+from memory_core.errors import GatewayError
+from memory_core.gateway.conversation import Ending, Message, Piece, Request, Role, ToolCallPiece
+from memory_core.gateway.faults import Server, cut_short, refused_with, retry_after, unreachable
+from memory_core.gateway.native import as_functions
+from memory_core.gateway.transport import Transport
+
+CAP, NEWER_CAP = "max_tokens", "max_completion_tokens"
+# What servers call the thinking that they keep apart.
+THINKING = ("reasoning_content", "reasoning")
+REASONS = {
+    "stop": FinishReason.STOP,
+    "length": FinishReason.LENGTH,
+    "tool_calls": FinishReason.TOOL_CALLS,
+    "function_call": FinishReason.TOOL_CALLS,
+    "content_filter": FinishReason.CONTENT_FILTER,
+}
+
+
+class ChatCompletions:
+    """Asks an address for chat completions."""
+
+    def __init__(self, settings: Settings) -> None:
+        self._server = Server.of(settings)
+        self._effort = settings.model_reasoning_effort
+        self._cap = CAP  # Ollama knows only this word, some hosted models only the newer one
+        self._client = openai.OpenAI(
+            base_url=self._server.address,
+            api_key=self._server.key,
+            max_retries=0,
+            timeout=None,
+            # The package takes a client of httpx as well as of its own httpx2: one transport serves both kinds of server.
+            http_client=cast("Any", httpx.Client(transport=Transport(), trust_env=False, follow_redirects=False)),
+        )
+
+    def pieces(self, request: Request) -> Iterator[Piece | Ending]:
+        """Send a request and yield its answer as it comes, the `Ending` last; raises a `GatewayError`."""
+        reason: str | None = None
+        has_ended = False
+        try:
+            for chunk in self._answer(request):
+                for choice in chunk.choices[:1]:
+                    reason = choice.finish_reason or reason
+                    yield _piece(choice.delta)
+                if chunk.usage and reason and not has_ended:  # some count along with every chunk: the last one counts
+                    has_ended = True
+                    yield _ending(reason, chunk.usage)
+            if reason and not has_ended:
+                has_ended = True
+                yield _ending(reason, None)
+        except GatewayError:
+            raise
+        except openai.APIStatusError as error:
+            raise refused_with(
+                error.status_code,
+                error.response.text,
+                server=self._server,
+                model=request.model,
+                retry_after_s=retry_after(error.response.headers.get("retry-after")),
+                prompt=[message.content for message in request.messages],
+            ) from error
+        except openai.APIConnectionError as error:
+            raise unreachable(error.__cause__ or error, server=self._server) from error
+        except openai.APIError as error:  # an error in an answer that began with 200
+            raise refused_with(
+                _status_of(error),
+                error.message,
+                server=self._server,
+                model=request.model,
+                retry_after_s=None,
+                prompt=[message.content for message in request.messages],
+            ) from error
+        except Exception as error:
+            raise unreachable(error, server=self._server) from error
+        if not has_ended:
+            raise cut_short(self._server)
+
+    def close(self) -> None:
+        """Close its connections."""
+        self._client.close()
+
+    def _answer(self, request: Request) -> Iterator[ChatCompletionChunk]:
+        asked: dict[str, Any] = {
+            "model": request.model,
+            "messages": [as_completion(message) for message in request.messages],
+            "stream": True,
+            "stream_options": {"include_usage": True},
+            "tools": as_functions(request.tools) or None,
+            "tool_choice": "required" if request.tools and request.must_call else None,
+            "reasoning_effort": self._effort,
+            "temperature": request.temperature,
+            "seed": request.seed,
+        }
+        given = {name: value for name, value in asked.items() if value is not None}
+        create: Callable[..., Iterator[ChatCompletionChunk]] = self._client.chat.completions.create
+        try:
+            return create(**given, **{self._cap: request.output_cap})
+        except openai.BadRequestError as error:
+            if self._cap == NEWER_CAP or NEWER_CAP not in str(error):
+                raise
+            self._cap = NEWER_CAP
+            return create(**given, **{self._cap: request.output_cap})
+
+
+def as_completion(message: Message) -> dict[str, Any]:
+    """Return a message as chat completions take it."""
+    completion: dict[str, Any] = {"role": message.role.value, "content": message.content}
+    if message.tool_calls:
+        completion["tool_calls"] = [
+            {"id": call.id, "type": "function", "function": {"name": call.name, "arguments": call.written or "{}"}}
+            for call in message.tool_calls
+        ]
+    if message.role is Role.TOOL and message.answers is not None:
+        completion["tool_call_id"] = message.answers.id
+    return completion
+
+
+def _piece(delta: Any) -> Piece:
+    calls = tuple(
+        ToolCallPiece(
+            place=call.index,
+            id=call.id,
+            name=call.function.name if call.function else None,
+            arguments=(call.function.arguments if call.function else None) or "",
+        )
+        for call in delta.tool_calls or ()
+    )
+    extra = delta.model_extra or {}
+    thinking = next((extra[name] for name in THINKING if isinstance(extra.get(name), str)), "")
+    return Piece(content=delta.content or delta.refusal or "", thinking=thinking, tool_calls=calls)
+
+
+def _ending(reason: str, usage: CompletionUsage | None) -> Ending:
+    details = usage.prompt_tokens_details if usage else None
+    return Ending(
+        finish_reason=REASONS.get(reason, FinishReason.OTHER),
+        prompt_tokens=usage.prompt_tokens if usage else None,
+        output_tokens=usage.completion_tokens if usage else None,
+        cached_tokens=details.cached_tokens if details else None,
+    )
+
+
+def _status_of(error: openai.APIError) -> int:
+    code = error.code
+    if isinstance(code, int) or (isinstance(code, str) and code.isdigit()):
+        return int(code) if 400 <= int(code) < 600 else 500
+    return 429 if "rate_limit" in f"{code} {error.type}" else 500

@@ -1,0 +1,26 @@
+"""What every chart shares: a title, a unit on each axis, and nothing that is fetched."""
+
+from __future__ import annotations
+
+import plotly.graph_objects as go
+import streamlit as st
+
+BLUE, AMBER, RED, GREEN, GREY = "#3d8fb8", "#c98a1b", "#d1495b", "#4c9f70", "#8a8f98"
+
+
+def titled(chart: go.Figure, *, title: str, x: str, y: str, height: int = 300) -> go.Figure:
+    """Give a chart its title and the names of its axes, with their units."""
+    return chart.update_layout(
+        title=title,
+        xaxis_title=x,
+        yaxis_title=y,
+        height=height,
+        margin={"l": 0, "r": 8, "b": 0, "t": 72},
+        legend={"orientation": "h", "y": 1.02, "yanchor": "bottom", "x": 0, "title": None},
+        hovermode="closest",
+    )
+
+
+def shown(chart: go.Figure, *, key: str) -> None:
+    """Show a chart in the width that there is."""
+    st.plotly_chart(chart, key=key, config={"displaylogo": False, "displayModeBar": False})
