@@ -29,6 +29,8 @@ check: install-test
 
 bench: install-test
 	$(PY) -m benchmarks.store
+	$(PY) -m benchmarks.gateway
+	$(PY) -m benchmarks.latency
 
 install: .venv/installed
 

@@ -260,9 +260,9 @@ def gateway_to(provider: str, address: str, home: Path) -> Gateway:
     return gateway_for("bench", settings=chosen)
 
 
-def measured_on_a_model(rounds: int, home: Path) -> Iterator[Pairs]:
+def measured_on_a_model(rounds: int, threads: int, home: Path) -> Iterator[Pairs]:
     """Measure on the real model: a prompt that its cache has whole, and one that is new each time."""
-    with served(context_tokens=2048) as llama:
+    with served(context_tokens=2048, threads=threads) as llama:
         gateway = gateway_to("openai", llama.url, home)
         with openai.OpenAI(base_url=f"{llama.url}/v1", api_key="benchmark", max_retries=0) as client:
             for name, prompt in (("cached prompt", lambda number: conversation()), ("new prompt", new_conversation)):
@@ -293,6 +293,7 @@ def main() -> None:
     options.add_argument(
         "--canned-rounds", type=int, default=300, help="pairs on canned streams (default: %(default)s)"
     )
+    options.add_argument("--threads", type=int, default=1, help="that the model computes with (default: %(default)s)")
     options.add_argument("--json", help="a file for every single time")
     chosen = options.parse_args()
     if chosen.rounds and (what := missing()):
@@ -320,7 +321,7 @@ def main() -> None:
             each_us = (whole - fixed) / (OUTPUT_TOKENS - 1) * 1000
             print(f"of the canned difference: {fixed:.2f} ms a call, {each_us:.1f} µs a chunk", flush=True)
         if chosen.rounds:
-            for pairs in measured_on_a_model(chosen.rounds, home / "home"):
+            for pairs in measured_on_a_model(chosen.rounds, chosen.threads, home / "home"):
                 show(pairs)
         if chosen.json:
             kept = {

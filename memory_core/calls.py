@@ -35,6 +35,7 @@ class CallStart:
     estimated_tokens: int  # of the prompt, by our own count
     memory_tokens: int  # of the memory blocks within it, by our own count
     reserved_tokens: int  # what the call may come to: the estimate and its output cap
+    least_tokens: int  # with less than that it had better wait: the estimate and a useful answer
     deadline_s: float
 
 
@@ -68,6 +69,13 @@ class CallEnd:
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
+class Begun:
+    """A call that is on record; `granted_tokens` of what it asked for is what the ceiling has left, or all of it."""
+
+    granted_tokens: int
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
 class Wait:
     """Why a call does not begin yet: its tokens would pass the ceiling."""
 
@@ -78,8 +86,8 @@ class Wait:
 class Journal(Protocol):
     """Where calls are recorded, and where their tokens are counted for all processes of an organisation."""
 
-    def begin(self, start: CallStart, *, tokens_per_minute: int | None) -> Wait | None:
-        """Record that a call begins, and return None; or record nothing, and return how long it has to wait."""
+    def begin(self, start: CallStart, *, tokens_per_minute: int | None, elapsed_s: float = 0.0) -> Begun | Wait:
+        """Record that a call began so many seconds ago; or record nothing, and return how long it has to wait."""
 
     def refuse(self, start: CallStart, end: CallEnd) -> None:
         """Record a call that was refused before it began."""

@@ -9,9 +9,11 @@ from memory_core.config import Settings
 from memory_core.config import settings as read_settings
 from memory_core.db import database
 from memory_core.errors import ModelNotConfigured, Refused
+from memory_core.gateway.calling import server_for
 from memory_core.gateway.gateway import Gateway
+from memory_core.gateway.inspection import LoadedModel
 from memory_core.identifiers import identifier_refusal
-from memory_core.journal import CallJournal
+from memory_core.journal import CallJournal, journal_for
 
 
 def gateway_for(
@@ -27,4 +29,11 @@ def gateway_for(
     chosen = settings or read_settings()
     if not chosen.has_model:
         raise ModelNotConfigured
-    return Gateway(chosen, CallJournal(database.usable_engine(chosen), org_id, clock=clock))
+    engine = database.usable_engine(chosen)
+    return Gateway(chosen, CallJournal(engine, org_id, clock=clock) if clock else journal_for(engine, org_id))
+
+
+def models_in_memory(settings: Settings) -> list[LoadedModel]:
+    """Return the models that the configured Ollama has in memory; raises a `GatewayError` where it does not say."""
+    inspector = server_for(settings).inspector
+    return inspector.loaded() if inspector else []

@@ -13,7 +13,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from memory_core import commands, console
-from memory_core.config import settings
+from memory_core.config import Tier, settings
 from memory_core.errors import MemoryCoreError
 
 
@@ -86,7 +86,7 @@ def parser() -> argparse.ArgumentParser:
     recall.add_argument("query", metavar="QUERY")
     recall.add_argument("--limit", type=int, default=5, help="how many memories, 1 to 50 (default: 5)")
     recall.add_argument("--token-budget", type=int, help="at most this many estimated tokens")
-    recall.add_argument("--ranking", help="recency or dense (default: the best that answers)")
+    recall.add_argument("--ranking", help="recency, dense, lexical or hybrid (default: the best that answers)")
     recall.add_argument("--kind", action="append", dest="kinds", help="only this kind; may be given twice")
     recall.add_argument("--run", dest="run_id", help="the run it is for (default: a preview of its own)")
 
@@ -103,8 +103,8 @@ def parser() -> argparse.ArgumentParser:
 
     command("doctor", commands.run_doctor, "Say whether an agent's run would work, and what to type if not.")
     chat = command("chat", commands.run_chat, "Ask the chat model once, with the memories that a run would see.")
-    chat.add_argument("prompt", metavar="PROMPT")
-    chat.add_argument("--tier", default="fast", help="fast, balanced or deep (default: fast)")
+    chat.add_argument("prompt", metavar="PROMPT", help="what to ask, or - to read it from standard input")
+    chat.add_argument("--tier", default=Tier.FAST, type=Tier, choices=list(Tier), help="the tier (default: fast)")
     chat.add_argument("--run", dest="run_id", help="the run it is for (default: a run of its own)")
     chat.add_argument("--limit", type=int, default=5, help="how many memories, 1 to 50 (default: 5)")
     chat.add_argument("--token-budget", type=int, help="at most this many estimated tokens of memories")

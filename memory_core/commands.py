@@ -112,8 +112,10 @@ def shown_recall(recall: Recall) -> str:
     nothing = "no line fits the token budget, so no block" if recall.memories else "nothing to show, so no block"
     block = recall.block.text if recall.block else nothing
     tokens = f", about {recall.block.tokens} tokens, {recall.block.omitted} omitted" if recall.block else ""
+    passed_over = f", {len(recall.passed_over)} passed over as saying the same" if recall.passed_over else ""
     return (
-        f"{how}, ranking {recall.ranking}, search {recall.search}, {recall.unembedded} without an embedding{tokens}; "
+        f"{how}, ranking {recall.ranking}, search {recall.search}, {recall.unembedded} without an embedding"
+        f"{tokens}{passed_over}; "
         f"embedding {recall.timings.embed_ms:.1f} ms, search {recall.timings.search_ms:.1f} ms\n{block}"
     )
 
@@ -194,21 +196,25 @@ def run_pull(options: argparse.Namespace, chosen: Settings) -> None:
 def run_chat(options: argparse.Namespace, chosen: Settings) -> None:
     """Ask the chat model once, with what is remembered."""
     org_id = org_of(options, chosen)
+    prompt = options.prompt
+    if prompt == "-":  # so that it stands in no list of processes
+        with console.opened("-") as stream:
+            prompt = stream.read().decode("utf-8", "replace").strip()
     gateway = gateway_for(org_id, settings=chosen)  # what is not configured is said before anything is disclosed
     run_id = options.run_id or f"chat-{new_id().hex[-12:]}"
     messages = []
     if not options.no_memory:
         with MemoryStore.open(org_id, settings=chosen) as store:
-            recall = store.recall(options.prompt, run_id=run_id, limit=options.limit, token_budget=options.token_budget)
+            recall = store.recall(prompt, run_id=run_id, limit=options.limit, token_budget=options.token_budget)
         if recall.block is not None:
             messages.append(Message.memories(recall.block))
-    messages.append(Message(role=Role.USER, content=options.prompt))
-    with gateway.stream(messages, run_id=run_id, tier=options.tier) as stream:
-        for chunk in stream:
+    messages.append(Message(role=Role.USER, content=prompt))
+    with gateway.stream(messages, run_id=run_id, tier=options.tier) as answer:
+        for chunk in answer:
             if not options.json and (options.thinking or chunk.kind is ChunkKind.ANSWER):
                 sys.stdout.write(console.readable(chunk.text))
                 sys.stdout.flush()
-        reply = stream.reply
+        reply = answer.reply
     if options.json:
         console.answer(options, reply, "")
         return

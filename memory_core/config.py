@@ -25,7 +25,7 @@ ROOT_HOME = Path("/var/lib/memory-workbench")  # a home of mode 0700 cannot be e
 DEFAULT_MODEL = "qwen3:0.6b"
 HOSTED_TOKENS_PER_MINUTE = 8000
 OLLAMA_CONTEXT_TOKENS = 4096  # what Ollama serves unless told otherwise
-DURATION = re.compile(r"-?[0-9]+|-?(?:[0-9]+(?:\.[0-9]+)?(?:ns|us|ms|s|m|h))+")  # as Go reads one
+DURATION = re.compile(r"-?[0-9]{1,9}|-?(?:[0-9]+(?:\.[0-9]+)?(?:ns|us|ms|s|m|h))+")  # as Go reads one
 
 
 class Provider(StrEnum):
@@ -85,7 +85,11 @@ class Settings(BaseSettings):
     @classmethod
     def _empty_is_default(cls, given: dict[str, object]) -> dict[str, object]:
         # Deployments hand on variables that nobody set as empty ones.
-        return {name: value for name, value in given.items() if not (name.startswith("model_") and value == "")}
+        return {
+            name: value
+            for name, value in given.items()
+            if not (value == "" and (name == "app_env" or name.startswith("model_")))
+        }
 
     @field_validator("database_url", "migration_database_url", "memory_home", mode="before")
     @classmethod
@@ -118,13 +122,7 @@ class Settings(BaseSettings):
     @field_validator("ollama_host")
     @classmethod
     def _is_http(cls, value: str) -> str:
-        try:
-            split = urlsplit(value if "://" in value else f"http://{value}")
-            usable = split.scheme in ("http", "https") and split.port != 0
-        except ValueError:
-            usable = False
-        if not usable:
-            raise ValueError("must be http://host:port")
+        address_of_ollama(value)
         return value
 
     @field_validator("model_base_url")
@@ -161,11 +159,6 @@ class Settings(BaseSettings):
             raise ValueError(
                 "MODEL_API_KEY: may not be empty when APP_ENV=production; any non-empty text serves Ollama"
             )
-        if self.has_model and self.model_provider is Provider.OLLAMA and self.model_base_url is None:
-            try:
-                address_of_ollama(self.ollama_host)
-            except ValueError as error:
-                raise ValueError(f"OLLAMA_HOST: {error}") from None
         if self.has_model and self.model_provider is Provider.OPENAI:
             if self.model_base_url is None:
                 raise ValueError(

@@ -12,12 +12,13 @@ import psutil
 from memory_core.config import DEFAULT_MODEL, Provider, ReasoningEffort, Settings, Tier
 from memory_core.db import calls, database, organisations
 from memory_core.db.engine import organisation_transaction
-from memory_core.errors import GatewayError, InvalidRequest, MemoryCoreError
+from memory_core.errors import GatewayError, InvalidRequest, MemoryCoreError, Unauthorized
 from memory_core.gateway.inspection import Inspector, LoadedModel, ModelFacts, with_tag
 from memory_core.gateway.listing import listed_models
 from memory_core.health import Check, checks
 from memory_core.symptoms import NEWEST, symptoms
 
+LEAST_CONTEXT, LEAST_DEADLINE_S = 512, 1.0
 LITTLE_MEMORY = 0.1  # of this machine's, free
 LOOPBACK = ("127.0.0.1", "::1", "localhost")
 
@@ -52,11 +53,24 @@ def model_checks(settings: Settings) -> Iterator[Check]:
         except GatewayError as error:
             yield Check(part="Model server", ok=False, found=str(error), mend="ollama serve    # or set MODEL_BASE_URL")
             return
+        yield from _limits(settings)
         yield Check(part="Model server", ok=True, found=f"Ollama {version} at {settings.model_address}")
         for model, tiers in _tiers(settings).items():
             yield from _model(settings, inspector, model, tiers)
         yield _context(settings)
         yield from _memory(settings, inspector)
+
+
+def _limits(settings: Settings) -> Iterator[Check]:
+    """Check the limits that no call could keep to."""
+    for name, value, least in (
+        ("MODEL_NUM_CTX", settings.context_tokens, LEAST_CONTEXT),
+        ("MODEL_TOKENS_PER_MINUTE", settings.tokens_per_minute, LEAST_CONTEXT),
+        ("MODEL_DEADLINE_S", settings.model_deadline_s, LEAST_DEADLINE_S),
+    ):
+        if value is not None and value < least:
+            found = f"{name} is {value:g}: too little for one call"
+            yield Check(part="Limits", ok=False, found=found, mend=f"unset {name}    # or {least:g} at the least")
 
 
 def _tiers(settings: Settings) -> dict[str, str]:
@@ -150,18 +164,28 @@ def _loaded(model: LoadedModel) -> str:
 
 
 def _hosted(settings: Settings) -> Iterator[Check]:
+    yield from _limits(settings)
     try:
         listed = listed_models(settings)
     except GatewayError as error:
-        yield Check(part="Model server", ok=False, found=str(error), mend="check MODEL_BASE_URL and MODEL_API_KEY")
+        # A key may be good for calls and not for the list.
+        is_sure = not (isinstance(error, Unauthorized) and "403" in str(error))
+        mend = "check MODEL_BASE_URL and MODEL_API_KEY, then: python -m memory_core chat hello"
+        yield Check(part="Model server", ok=False, found=str(error), mend=mend, stops_runs=is_sure)
         return
-    says = "lists no models" if listed is None else f"lists {len(listed)} models"
-    yield Check(part="Model server", ok=True, found=f"{settings.model_address} answers, {says}")
+    if listed is None:
+        found = f"{settings.model_address} lists no models: whether it serves these is not seen from here"
+        yield Check(
+            part="Model server", ok=False, found=found, mend="python -m memory_core chat hello", stops_runs=False
+        )
+    else:
+        yield Check(part="Model server", ok=True, found=f"{settings.model_address} lists {len(listed)} models")
     for model, tiers in _tiers(settings).items():
         is_there = listed is None or bool({model, with_tag(model)} & listed)
         yield Check(
             part=f"Model {tiers}",
             ok=is_there,
+            stops_runs=False,  # some servers take names that they do not list
             found=f"{model}: tools and thinking are not reported"
             if is_there
             else f"{model} is not in the server's list",
@@ -178,7 +202,14 @@ def _newest_calls(settings: Settings, org_id: str) -> list[Check]:
     try:
         with organisation_transaction(database.usable_engine(settings), org_id) as connection:
             since = organisations.moment(connection) - timedelta(days=1)
-            newest = calls.newest(connection, org_id, since=since, limit=NEWEST)
+            newest = calls.newest(
+                connection,
+                org_id,
+                provider=settings.model_provider,
+                models=list(_tiers(settings)),
+                since=since,
+                limit=NEWEST,
+            )
     except MemoryCoreError as error:
         return [Check(part="Newest calls", ok=False, found=str(error))]
     return symptoms(newest)

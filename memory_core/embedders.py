@@ -3,21 +3,20 @@
 from __future__ import annotations
 
 import math
-import os
 import queue
 import threading
 import time
-from collections import deque
 from collections.abc import Callable, Sequence
 from functools import cache
 from importlib.metadata import PackageNotFoundError, distribution
-from typing import Any, ClassVar, Protocol, TypeVar
+from typing import Any, Protocol, TypeVar
 
 import httpx
 import numpy
 import ollama
 
 from memory_core.errors import BadVector, EmbedderError, EmbedderTimeout, EmbedderUnavailable
+from memory_core.workers import in_background
 
 Vector = Sequence[float]
 Answer = TypeVar("Answer")
@@ -192,25 +191,6 @@ class Guarded:
         self._paused_until = self._clock() + PAUSE_S
 
 
-class _Worker(threading.Thread):
-    """A thread that answers one question after the other; one that is stuck is left behind, and ends with the process."""
-
-    idle: ClassVar[deque[_Worker]] = deque()
-
-    def __init__(self) -> None:
-        super().__init__(name="embedder", daemon=True)
-        self.questions: queue.SimpleQueue[Callable[[], None]] = queue.SimpleQueue()
-        self.start()
-
-    def run(self) -> None:
-        while True:
-            self.questions.get()()
-            self.idle.append(self)
-
-
-os.register_at_fork(after_in_child=_Worker.idle.clear)  # threads do not live on in a forked child
-
-
 def within(limit_s: float, ask: Callable[[], Answer]) -> Answer:
     """Return what `ask` returns, or raise `EmbedderTimeout` once the limit is over.
 
@@ -224,11 +204,7 @@ def within(limit_s: float, ask: Callable[[], Answer]) -> Answer:
         except BaseException as error:  # also what ends a thread, or nobody would be told
             answers.put((None, error))
 
-    try:
-        worker = _Worker.idle.pop()
-    except IndexError:
-        worker = _Worker()
-    worker.questions.put(answer)
+    in_background(answer)
     try:
         value, failure = answers.get(timeout=limit_s)
     except queue.Empty:

@@ -188,13 +188,17 @@ class Unauthorized(GatewayError):
 
 
 class NotNow(GatewayError):
-    """Trying again can help; `retry_after_s` says when, in seconds, where that is known."""
+    """Trying again can help; `retry_after_s` says when, in seconds, where that is known.
+
+    `was_sent` is False where it is certain that nothing reached a server.
+    """
 
     retryable = True
 
-    def __init__(self, message: str, *, retry_after_s: float | None = None) -> None:
+    def __init__(self, message: str, *, retry_after_s: float | None = None, was_sent: bool = True) -> None:
         super().__init__(message)
         self.retry_after_s = retry_after_s
+        self.was_sent = was_sent
 
 
 class RateLimited(NotNow):

@@ -90,6 +90,7 @@ class Prompt:
     started_at: datetime
     model: str
     tokens: int
+    estimated_tokens: int  # by our own count, as the memory blocks are counted
     ms: float
     memory_tokens: int  # of memory blocks within it, by our own count
     cached: bool | None  # the server had most of it; None is not reported

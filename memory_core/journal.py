@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import atexit
 import logging
 import math
 import threading
@@ -13,12 +14,13 @@ from uuid import UUID
 
 from sqlalchemy import Engine
 
-from memory_core.calls import CallEnd, CallStart, Wait
+from memory_core.calls import Begun, CallEnd, CallStart, Wait
 from memory_core.db import calls, organisations
 from memory_core.db.engine import organisation_transaction
-from memory_core.errors import DatabaseError, MemoryCoreError, Refused
+from memory_core.errors import DatabaseError, MemoryCoreError
 
 KEPT_FOR_LATER = 1000  # ends that could not be written while the database was away
+AT_ONCE = 50  # of those, written in one go: whoever begins a call meanwhile waits for it
 PAUSE_S = 5.0  # before a database that was away is tried again
 
 log = logging.getLogger(__name__)
@@ -44,19 +46,27 @@ class CallJournal:
         self._writing = threading.Lock()
         self._paused_until = -math.inf
 
-    def begin(self, start: CallStart, *, tokens_per_minute: int | None) -> Wait | None:
-        """Record that a call begins, and return None; under a ceiling that it would pass, how long it has to wait.
+    def begin(self, start: CallStart, *, tokens_per_minute: int | None, elapsed_s: float = 0.0) -> Begun | Wait:
+        """Record that a call began so many seconds ago; under a ceiling that it would pass, return how long it has to wait.
 
         Raises a `DatabaseError`, or `Refused` where a constraint says no: a call that cannot be recorded is not made.
         """
-        with organisation_transaction(self._engine, self._org_id) as connection:
+        # Not for the disk: what must outlive a crash of the database is the end, and what is called does wait for this.
+        with organisation_transaction(self._engine, self._org_id, is_brief=True) as connection:
             if not self._is_listed:
                 organisations.enter(connection, self._org_id)
-            wait = calls.begin(connection, self._org_id, start, tokens_per_minute=tokens_per_minute, now=self._now())
+            begun = calls.begin(
+                connection,
+                self._org_id,
+                start,
+                tokens_per_minute=tokens_per_minute,
+                elapsed_s=elapsed_s,
+                now=self._now(),
+            )
         self._is_listed = True
         self._paused_until = -math.inf
         self._write_what_is_left()
-        return wait
+        return begun
 
     def refuse(self, start: CallStart, end: CallEnd) -> None:
         """Record a call that was refused before it began; never raises, since the refusal is what its caller must see."""
@@ -74,20 +84,24 @@ class CallJournal:
 
     def _write_what_is_left(self) -> None:
         # Whoever is writing writes also what comes meanwhile: nobody waits here for a database that is away.
-        while self._unwritten and self._monotonic() >= self._paused_until and self._writing.acquire(blocking=False):
+        if self._unwritten and self._monotonic() >= self._paused_until and self._writing.acquire(blocking=False):
             try:
                 self._write_in_order()
             finally:
                 self._writing.release()
 
     def _write_in_order(self) -> None:
-        while self._unwritten:
+        for _ in range(AT_ONCE):
+            if not self._unwritten:
+                return
             call_id, ended = self._unwritten[0]
             try:
                 with organisation_transaction(self._engine, self._org_id) as connection:
+                    connection.exec_driver_sql("SET LOCAL lock_timeout = '2s'")  # an answer waits for this
                     calls.end(connection, self._org_id, call_id, ended, now=self._now())
-            except MemoryCoreError as error:
-                if not (isinstance(error, Refused) or type(error) is DatabaseError):
+            except Exception as error:
+                is_passing = isinstance(error, DatabaseError) and type(error) is not DatabaseError
+                if is_passing:
                     log.warning("a call's end is not on record yet: %s", error)
                     self._paused_until = self._monotonic() + PAUSE_S
                     while len(self._unwritten) > KEPT_FOR_LATER:
@@ -99,5 +113,28 @@ class CallJournal:
                 log.error("the end of call %s cannot be recorded: %s", call_id, error)
             self._unwritten.popleft()
 
+    def flush(self) -> None:
+        """Write what is left, if the database is there; never raises."""
+        self._paused_until = -math.inf
+        while self._unwritten and self._monotonic() >= self._paused_until:
+            self._write_what_is_left()
+
     def _now(self) -> datetime | None:
         return self._clock() if self._clock else None
+
+
+_journals: dict[tuple[Engine, str], CallJournal] = {}
+_opening = threading.Lock()
+
+
+def journal_for(engine: Engine, org_id: str) -> CallJournal:
+    """Return this process's journal of an organisation: ends that it keeps for later are written by its next call."""
+    with _opening:
+        return _journals.setdefault((engine, org_id), CallJournal(engine, org_id))
+
+
+@atexit.register
+def flush_journals() -> None:
+    """Write what journals have kept, before this process ends."""
+    for journal in list(_journals.values()):
+        journal.flush()

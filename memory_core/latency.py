@@ -66,6 +66,7 @@ def _latency(
             started_at=row.started_at,
             model=row.model,
             tokens=row.prompt_tokens,
+            estimated_tokens=row.estimated_tokens,
             ms=row.prompt_ms,
             memory_tokens=row.memory_tokens,
             cached=row.cached,
@@ -93,7 +94,7 @@ def _latency(
 
 
 def bucket_width(span: timedelta) -> timedelta:
-    """Return the width that cuts a span into at most sixty stretches, or years where even those are more."""
+    """Return the width that cuts a span into some sixty stretches at most, or years where even those are more."""
     for width in WIDTHS:
         if span <= width * MOST_BUCKETS:
             return width
@@ -108,7 +109,8 @@ def bucket_starts(since: datetime, until: datetime, *, width: timedelta) -> list
 
 def block_cost(prompts: tuple[Prompt, ...]) -> BlockCost | None:
     """Return what the usual memory block costs where the server has none of the prompt yet; None of too few calls."""
-    rates = sorted(one.ms / one.tokens for one in prompts if one.cached is False)
+    # Both by our own count, which is rather too high: what it is too high by cancels out.
+    rates = sorted(one.ms / one.estimated_tokens for one in prompts if one.cached is False and one.estimated_tokens)
     blocks = sorted(one.memory_tokens for one in prompts if one.memory_tokens > 0)
     if min(len(rates), len(blocks)) < CALLS_FOR_A_COST:
         return None

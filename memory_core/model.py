@@ -49,6 +49,8 @@ class Ranking(StrEnum):
 
     RECENCY = "recency"  # newest first
     DENSE = "dense"  # nearest by the cosine of their embeddings
+    LEXICAL = "lexical"  # sharing the question's words, the rarer the better
+    HYBRID = "hybrid"  # vectors and words together, with names, dates and what was said just before
 
 
 class Search(StrEnum):
@@ -195,9 +197,17 @@ class RecalledMemory:
     """A memory that a recall chose."""
 
     memory: Memory
-    score: float | None  # cosine similarity; None when chosen by recency
+    score: float | None  # by its ranking: the cosine, with hybrid what words add to it; None when chosen by recency
     filled_up: bool  # chosen by recency because too few memories had an embedding
     shown: bool  # stands in the block; only then it was disclosed
+
+
+@dataclass(frozen=True, kw_only=True)
+class PassedOver:
+    """A memory that was left out of a recall, since a better one says nearly the same about the same subject."""
+
+    memory_id: UUID
+    same_as: UUID
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -214,6 +224,7 @@ class Recall:
     search: Search
     unembedded: int  # live memories without an embedding by the organisation's model
     memories: tuple[RecalledMemory, ...]  # best first
+    passed_over: tuple[PassedOver, ...]  # what would have been among them, had a better one not said the same
     block: Block | None
     timings: Timings
 

@@ -10,14 +10,15 @@ from uuid import UUID
 
 from sqlalchemy import Connection, Engine
 
-from memory_core.db import organisations, recalls, searches
+from memory_core.db import organisations, rankings, recalls, searches
 from memory_core.db.engine import organisation_transaction
 from memory_core.db.organisations import Census
+from memory_core.db.rankings import Ranked
 from memory_core.embedders import Vector
 from memory_core.embedding import NONE_CONFIGURED, Choice, Unserved
 from memory_core.errors import BadVector, EmbedderError, EmbedderTimeout
 from memory_core.identity import new_id
-from memory_core.model import Memory, Ranking, Recall, RecalledMemory, RecallMode, Search, Timings
+from memory_core.model import Memory, PassedOver, Ranking, Recall, RecalledMemory, RecallMode, Search, Timings
 from memory_core.prompt.block import memory_block
 from memory_core.prompt.fence import DrawBoundary
 from memory_core.rules.request import Request
@@ -48,6 +49,7 @@ class _Selection:
     ranking: Ranking
     search: Search
     memories: Sequence[tuple[Memory, float | None, bool]]  # with its score, and whether it fills up
+    passed_over: Sequence[PassedOver] = ()
 
 
 class Recaller:
@@ -82,7 +84,7 @@ class Recaller:
                     count_to=QUANTISE_ABOVE + 1 if question.vector is not None else 0,
                 )
                 seen = _pin(census)
-                if seen == question.pinned or request.ranking is Ranking.RECENCY:
+                if seen == question.pinned or request.ranking in (Ranking.RECENCY, Ranking.LEXICAL):
                     if not census.listed:
                         organisations.enter(connection, self._org_id)
                     chosen = self._selected(connection, request, question, census)
@@ -95,6 +97,8 @@ class Recaller:
         vector, reason = None, None
         if request.ranking is Ranking.RECENCY:
             reason = ASKED_FOR
+        elif request.ranking is Ranking.LEXICAL:
+            pass  # which needs no vector
         elif self._choose.is_none:
             reason = NONE_CONFIGURED
         elif self._pinned is None:
@@ -118,7 +122,14 @@ class Recaller:
 
     def _selected(self, connection: Connection, request: Request, question: _Question, census: Census) -> _Selection:
         reason = question.reason
-        if question.vector is not None and question.pinned is not None:
+        if request.ranking is Ranking.LEXICAL:
+            return self._by_words(connection, request, None, census)
+        if question.vector is not None and request.ranking is not Ranking.DENSE:
+            selection = self._by_words(connection, request, question, census)
+            if selection.memories and not selection.memories[0][2]:
+                return selection
+            reason = self._nothing_embedded(request)
+        elif question.vector is not None and question.pinned is not None:
             quantised = census.embedded > QUANTISE_ABOVE
             near = searches.nearest(
                 connection,
@@ -150,13 +161,53 @@ class Recaller:
                         *((one, None, True) for one in filling),
                     ],
                 )
-            reason = NOTHING_EMBEDDED if request.kinds is None and request.subject is None else NONE_OF_THOSE_EMBEDDED
+            reason = self._nothing_embedded(request)
         return _Selection(
             mode=RecallMode.RECENCY,
             reason=reason,
             ranking=Ranking.RECENCY,
             search=Search.NEWEST,
             memories=[(one, None, False) for one in self._newest(connection, request, census, limit=request.limit)],
+        )
+
+    def _nothing_embedded(self, request: Request) -> str:
+        return NOTHING_EMBEDDED if request.kinds is None and request.subject is None else NONE_OF_THOSE_EMBEDDED
+
+    def _by_words(
+        self, connection: Connection, request: Request, question: _Question | None, census: Census
+    ) -> _Selection:
+        """Rank by words, together with the question's vector where there is one; the newest fill up."""
+        vector = question.vector if question else None
+        quantised = vector is not None and census.embedded > QUANTISE_ABOVE
+        model, dimensions = (question.pinned if question else None) or (None, 0)
+        candidates = rankings.ranked(
+            connection,
+            self._org_id,
+            request.query,
+            None if vector is None else searches.as_vector(vector),
+            model=model,
+            dimensions=dimensions,
+            now=census.now,
+            limit=request.limit,
+            kinds=request.kinds,
+            subject=request.subject,
+            quantised=quantised,
+        )
+        taken, passed_over = without_repeats(candidates, limit=request.limit)
+        filling = self._newest(
+            connection,
+            request,
+            census,
+            limit=request.limit - len(taken),
+            besides=[*(one.memory.memory_id for one in taken), *(one.memory_id for one in passed_over)],
+        )
+        return _Selection(
+            mode=RecallMode.SEMANTIC,
+            reason=None,
+            ranking=Ranking.LEXICAL if vector is None else Ranking.HYBRID,
+            search=Search.QUANTISED if quantised else Search.EXACT,
+            memories=[*((one.memory, one.score, False) for one in taken), *((one, None, True) for one in filling)],
+            passed_over=passed_over,
         )
 
     def _newest(
@@ -226,9 +277,25 @@ class Recaller:
                 RecalledMemory(memory=memory, score=score, filled_up=filled_up, shown=place in rendered.shown)
                 for place, (memory, score, filled_up) in enumerate(chosen.memories)
             ),
+            passed_over=tuple(chosen.passed_over),
             block=rendered.block,
             timings=Timings(embed_ms=question.embed_ms, search_ms=_ms_since(began)),
         )
+
+
+def without_repeats(candidates: Sequence[Ranked], *, limit: int) -> tuple[list[Ranked], list[PassedOver]]:
+    """Take the first candidates, but none that says the same about a subject as one that is taken; say what was passed over."""
+    taken: dict[int, Ranked] = {}
+    passed_over = []
+    for place, candidate in enumerate(candidates):
+        if len(taken) == limit:
+            break
+        same = next((taken[better] for better in candidate.same_as if better in taken), None)
+        if same is None:
+            taken[place] = candidate
+        else:
+            passed_over.append(PassedOver(memory_id=candidate.memory.memory_id, same_as=same.memory.memory_id))
+    return list(taken.values()), passed_over
 
 
 def _pin(census: Census) -> tuple[str, int] | None:

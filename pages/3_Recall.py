@@ -8,6 +8,8 @@ from memory_core import Kind, Purpose, Ranking, Recall, RecalledMemory, RecallMo
 from memory_core.config import HOSTED_TOKENS_PER_MINUTE
 from pages import explained, figures, gate, plain, safe_frame
 
+SCORE = "Of its ranking: the cosine similarity, and with hybrid what words, names and dates add."
+
 
 def outcome(recall: Recall, ceiling: int | None) -> None:
     """Show how a recall chose, what it showed, and the block itself."""
@@ -36,14 +38,18 @@ def outcome(recall: Recall, ceiling: int | None) -> None:
     )
     st.caption(
         f"Query embedded in {recall.timings.embed_ms:.1f} ms, searched in {recall.timings.search_ms:.1f} ms. "
-        f"{recall.unembedded:,} live memories have no embedding."
+        f"{recall.unembedded:,} live memories have no embedding. "
+        f"{len(recall.passed_over):,} passed over, as a better one about the same subject says nearly the same."
     )
     if recall.memories:
         st.dataframe(
             safe_frame([row(place, one) for place, one in enumerate(recall.memories, start=1)]),
             hide_index=True,
             column_config={
-                "score": st.column_config.TextColumn("score", help="Cosine similarity, at most 1"),
+                "score": st.column_config.TextColumn(
+                    "score",
+                    help=SCORE,
+                ),
                 "text": st.column_config.TextColumn("text", width="large"),
             },
         )
@@ -58,7 +64,7 @@ def outcome(recall: Recall, ceiling: int | None) -> None:
 
 def row(place: int, one: RecalledMemory) -> dict[str, object]:
     """Return one chosen memory as a row."""
-    chosen = "no embedding, newest" if one.filled_up else "nearest" if one.score is not None else "newest"
+    chosen = "no embedding, newest" if one.filled_up else "best" if one.score is not None else "newest"
     return {
         "rank": place,
         "in the block": "yes" if one.shown else "left out: budget",

@@ -1,13 +1,11 @@
 """Latency: where the model's time goes, call by call."""
 
-from contextlib import closing
-
 import streamlit as st
 
+from memory_core.chatting import models_in_memory
 from memory_core.config import Provider, Settings, Tier
 from memory_core.errors import GatewayError, ModelNotConfigured
 from memory_core.figures import Counts, Headroom, Latency, Measures, Percentiles
-from memory_core.gateway.inspection import Inspector
 from memory_core.latency import CALLS_FOR_P99, MOST_POINTS, latency
 from memory_core.selection import Loading, Outcome, Period, Selection, read_address
 from memory_core.units import in_bytes, in_time, in_utc, in_width, tokens_per_second
@@ -27,12 +25,14 @@ DEFINITIONS = f"""
   its reverse: half of the calls are at least as fast as p50, and 95 % of them at least as fast as p95.
 - **Queue**: waiting for a turn before anything was sent. **Load**: until the model was in memory. **Prompt**: reading the
   prompt. **Generation**: writing the answer. **The rest**: total less all of these, such as the network and retries.
+  Waiting for tokens of the ceiling counts as queue.
 - **Cold**: the model had to be loaded first. *Warm*: it was in memory. *Not reported*: the server does not say.
 - **Cached**: the server had most of the prompt from an earlier call. Its tokens are counted and its time is not, so a time
   per prompt token means something on calls that are *not cached* only.
 - **Memory block tokens** are our own estimate; prompt and output tokens are the server's count.
 - **Tokens a minute**: what the calls that began in one clock minute count under the ceiling. **Counted now**: what counts
   at this moment; a call that runs counts all that it may come to, and one that ended counts for a minute more.
+- A filter for *warm* or *cold* leaves out failed and open calls, of which neither is known.
 - Failed and open calls are counted, and their times enter no percentile. All times of day are UTC.
 """
 
@@ -201,7 +201,11 @@ def under_the_ceiling(headroom: Headroom) -> None:
         [
             ("Ceiling", f"{headroom.ceiling:,}", "Tokens a minute, of the whole organisation."),
             ("Counted now", f"{headroom.counted_now:,}", "Tokens that count at this moment."),
-            ("Left now", f"{headroom.left_now:,}", "What a call may come to without waiting."),
+            (
+                "Left now",
+                f"{headroom.left_now:,}",
+                "What is not counted yet; a call that begins now is granted no more.",
+            ),
             ("Busiest minute", f"{most / headroom.ceiling:.0%}", f"Of the ceiling: {most:,} tokens in one minute."),
         ]
     )
@@ -216,8 +220,7 @@ def in_memory(settings: Settings) -> None:
         st.info("A hosted model does not say what is in memory; Ollama does.")
         return
     try:
-        with closing(Inspector(settings)) as inspector:
-            loaded = inspector.loaded()
+        loaded = models_in_memory(settings)
     except GatewayError as error:
         st.warning("The server does not say which models it has in memory:")
         plain(str(error))

@@ -29,8 +29,8 @@ parameters.hostnames = ["127.0.0.1"]
 parameters.port = asked["port"]
 parameters.n_ctx = asked["context_tokens"] * asked["slots"]
 parameters.n_parallel = asked["slots"]
-parameters.cpuparams.n_threads = 2
-parameters.cpuparams_batch.n_threads = 2
+parameters.cpuparams.n_threads = asked["threads"]
+parameters.cpuparams_batch.n_threads = asked["threads"]
 parameters.endpoint_slots = True
 parameters.endpoint_metrics = True
 parameters.use_jinja = True
@@ -94,7 +94,9 @@ def missing() -> str | None:
 
 
 @contextmanager
-def served(*, context_tokens: int = 512, slots: int = 1, chat_template: str | None = None) -> Iterator[Llama]:
+def served(
+    *, context_tokens: int = 512, slots: int = 1, threads: int = 2, chat_template: str | None = None
+) -> Iterator[Llama]:
     """Serve the model, with its own chat template unless another is given; a context is that of one slot."""
     with socket.socket() as probe:
         probe.bind(("127.0.0.1", 0))
@@ -104,6 +106,7 @@ def served(*, context_tokens: int = 512, slots: int = 1, chat_template: str | No
         "port": port,
         "context_tokens": context_tokens,
         "slots": slots,
+        "threads": threads,
         "chat_template": chat_template,
     }
     process = subprocess.Popen(

@@ -5,14 +5,14 @@ from __future__ import annotations
 from typing import Any
 from uuid import uuid4
 
-from memory_core.calls import CallEnd, CallStart, FinishReason
+from memory_core.calls import Begun, CallEnd, CallStart, FinishReason
 from memory_core.config import Provider, Tier
 from memory_core.journal import CallJournal
 
 
 def starting(**changes: Any) -> CallStart:
     """Return a call that wants 100 tokens and two minutes."""
-    start = {
+    start: dict[str, Any] = {
         "call_id": uuid4(),
         "run_id": "r-1",
         "tier": Tier.FAST,
@@ -23,7 +23,8 @@ def starting(**changes: Any) -> CallStart:
         "reserved_tokens": 100,
         "deadline_s": 120.0,
     }
-    return CallStart(**{**start, **changes})
+    start |= changes
+    return CallStart(**{"least_tokens": start["reserved_tokens"], **start})
 
 
 def answered(**changes: Any) -> CallEnd:
@@ -56,6 +57,6 @@ def failed(code: str = "gateway.unavailable", **changes: Any) -> CallEnd:
 def called(journal: CallJournal, **changes: Any) -> CallStart:
     """Record a call from its beginning to its answer."""
     start = starting(**changes)
-    assert journal.begin(start, tokens_per_minute=None) is None
+    assert isinstance(journal.begin(start, tokens_per_minute=None), Begun)
     journal.end(start.call_id, answered())
     return start

@@ -60,6 +60,7 @@ class Native:
             parts.append(self._part({"content": "", "tool_calls": functions}))
         if said.reason is not None:
             counts = {
+                "total_duration": int(said.load_ms * 1e6) + 7_000_000,
                 "prompt_eval_count": said.prompt_tokens,
                 "eval_count": said.output_tokens,
                 "load_duration": int(said.load_ms * 1e6),

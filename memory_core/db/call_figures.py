@@ -140,6 +140,7 @@ def newest_prompts(connection: Connection, span: Span, selection: Selection, *, 
             CALL.started_at,
             CALL.model,
             CALL.prompt_tokens,
+            CALL.estimated_tokens,
             CALL.prompt_ms,
             CALL.memory_tokens,
             CALL.cached,
@@ -163,7 +164,9 @@ def busiest_minutes(connection: Connection, span: Span, *, width: timedelta) -> 
     """Return, a bucket, the most tokens that the calls which began in one minute came to."""
     minute = _bucket(CALL.started_at, timedelta(minutes=1)).label("minute")
     counted = func.sum(CALL.counted_tokens).label("tokens")
-    minutes = select(minute, counted).where(span.within()).group_by(literal_column("1")).subquery()
+    # What a call that was killed had reserved is not what it came to.
+    ended = and_(span.within(), CALL.ended_at.is_not(None))
+    minutes = select(minute, counted).where(ended).group_by(literal_column("1")).subquery()
     start = _bucket(minutes.c.minute, width).label("start")
     statement = select(start, func.max(minutes.c.tokens).label("tokens")).group_by(literal_column("1"))
     return list(connection.execute(statement))

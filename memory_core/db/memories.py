@@ -19,8 +19,8 @@ from memory_core.model import Kind, Memory, Origin, Subject
 from memory_core.rules.admission import Admitted
 from memory_core.rules.retention import state
 
-# All but the vector, which only the database compares, and the digest.
-COLUMNS = [column for column in memory.c if column.name not in ("embedding", "text_sha256")]
+# All but the vector and the words, which only the database compares, and the digest.
+COLUMNS = [column for column in memory.c if column.name not in ("embedding", "text_sha256", "words")]
 # What a write gives, beside the organisation.
 WRITTEN = (
     "memory_id",

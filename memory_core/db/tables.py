@@ -9,6 +9,7 @@ from sqlalchemy import (
     Boolean,
     CheckConstraint,
     Column,
+    Computed,
     DateTime,
     ForeignKeyConstraint,
     Index,
@@ -22,6 +23,7 @@ from sqlalchemy import (
     func,
     text,
 )
+from sqlalchemy.dialects.postgresql import TSVECTOR
 
 metadata = MetaData()
 INSTANT = DateTime(timezone=True)
@@ -85,6 +87,8 @@ memory = Table(
     Column("last_seen_run_id", Text, nullable=False),
     Column("embedding", HALFVEC()),
     Column("embedding_model", Text),
+    # Computed by the database from the text, and gone with it.
+    Column("words", TSVECTOR, Computed("to_tsvector('english'::regconfig, text)", persisted=True)),
     Column("restricted_at", INSTANT),
     Column("hold", Text),
     Column("forgotten_at", INSTANT),

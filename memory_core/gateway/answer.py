@@ -7,7 +7,6 @@ from dataclasses import dataclass, field
 
 from memory_core.calls import COLD_LOAD_MS, FinishReason
 from memory_core.gateway.conversation import Chunk, ChunkKind, Ending, Piece, ToolCall
-from memory_core.gateway.deadline import Deadline
 from memory_core.gateway.thinking import ThinkingTags
 from memory_core.gateway.tool_calls import ToolCallPieces, calls_in_text
 
@@ -16,36 +15,36 @@ from memory_core.gateway.tool_calls import ToolCallPieces, calls_in_text
 class Answer:
     """What came of an answer so far."""
 
-    deadline: Deadline
     offered: Collection[str]  # the names of the tools
     first_chunk_ms: float | None = None
     first_answer_ms: float | None = None
     ending: Ending | None = None
+    ended_ms: float | None = None
     piece_count: int = 0
     _said: dict[ChunkKind, list[str]] = field(default_factory=lambda: {kind: [] for kind in ChunkKind})
     _calls: ToolCallPieces = field(default_factory=ToolCallPieces)
     _tags: ThinkingTags = field(default_factory=ThinkingTags)
 
-    def take(self, item: Piece | Ending) -> Iterator[Chunk]:
-        """Take what comes next and yield what of it can be handed on."""
+    def take(self, item: Piece | Ending, *, at_ms: float) -> Iterator[Chunk]:
+        """Take what came at a moment of the call, and yield what of it can be handed on."""
         if isinstance(item, Ending):
-            self.ending = item
+            self.ending, self.ended_ms = item, at_ms
             for chunk in self._tags.rest():
-                yield self._handed_on(chunk)
+                yield self._handed_on(chunk, at_ms)
             return
-        if not (item.content or item.thinking or item.tool_calls):
-            return  # an empty piece only says that the answer begins or ends
+        if item.is_empty:
+            return
         self.piece_count += 1
         if self.first_chunk_ms is None:
-            self.first_chunk_ms = self.deadline.elapsed_ms()
+            self.first_chunk_ms = at_ms
         if item.thinking:
-            yield self._handed_on(Chunk(kind=ChunkKind.THINKING, text=item.thinking))
+            yield self._handed_on(Chunk(kind=ChunkKind.THINKING, text=item.thinking), at_ms)
         for piece in item.tool_calls:
-            self._answering()
+            self._answering(at_ms)
             self._calls.add(piece)
         if item.content:
             for chunk in self._tags.parted(item.content):
-                yield self._handed_on(chunk)
+                yield self._handed_on(chunk, at_ms)
 
     def tool_calls(self) -> tuple[ToolCall, ...]:
         """Return the calls that it asks for, also where they are written as text."""
@@ -65,12 +64,12 @@ class Answer:
         load_ms = self.ending.load_ms if self.ending else None
         return None if load_ms is None else load_ms >= COLD_LOAD_MS
 
-    def _handed_on(self, chunk: Chunk) -> Chunk:
+    def _handed_on(self, chunk: Chunk, at_ms: float) -> Chunk:
         if chunk.kind is ChunkKind.ANSWER:
-            self._answering()
+            self._answering(at_ms)
         self._said[chunk.kind].append(chunk.text)
         return chunk
 
-    def _answering(self) -> None:
+    def _answering(self, at_ms: float) -> None:
         if self.first_answer_ms is None:
-            self.first_answer_ms = self.deadline.elapsed_ms()
+            self.first_answer_ms = at_ms

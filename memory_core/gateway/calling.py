@@ -3,37 +3,47 @@
 from __future__ import annotations
 
 import atexit
+import logging
+import queue
 import threading
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import chain
 
 from tenacity import RetryCallState, Retrying, retry_if_exception_type
 
-from memory_core.calls import CallEnd, CallStart, Journal
+from memory_core.calls import Begun, CallEnd, CallStart, Journal
 from memory_core.config import Provider, ReasoningEffort, Settings
 from memory_core.errors import (
     CallCancelled,
-    DeadlineExceeded,
     GatewayError,
     InvalidRequest,
-    ModelUnavailable,
+    MemoryCoreError,
+    ModelBusy,
     NotNow,
     RateLimited,
+    Unauthorized,
 )
 from memory_core.gateway.answer import Answer
 from memory_core.gateway.client import Client, client_for
-from memory_core.gateway.conversation import Chunk, ChunkKind, Ending, Piece, Reply, Request
+from memory_core.gateway.conversation import Chunk, ChunkKind, Ending, Reply, Request
 from memory_core.gateway.deadline import Deadline
-from memory_core.gateway.inspection import Inspector, ModelFacts
+from memory_core.gateway.inspection import Inspector, ModelFacts, with_tag
 from memory_core.gateway.prefixes import SentPrefixes
 from memory_core.gateway.prompt_size import does_not_fit, malformed, was_cut
-from memory_core.gateway.queueing import ModelQueue, queue_for
-from memory_core.gateway.reading import LOOK_UP_S, Reading
+from memory_core.gateway.queueing import ModelQueue, Slot, queue_for
+from memory_core.gateway.reading import LOOK_UP_S, Arrived, Reading
+from memory_core.prompt.tokens import estimated_tokens
+from memory_core.workers import in_background
+
+log = logging.getLogger(__name__)
 
 MOST_ATTEMPTS = 4
 FIRST_PAUSE_S, LONGEST_PAUSE_S = 0.25, 5.0
 CEILING_LOOK_UP_S = 0.5
+# With these the server has read nothing.
+TURNED_AWAY = frozenset({InvalidRequest.code, Unauthorized.code, RateLimited.code, ModelBusy.code})
+INTERNAL = "gateway.internal"  # an exception that is none of ours ended the call
 LONGEST_DRAIN_S = 120.0
 
 
@@ -46,20 +56,45 @@ class ModelServer:
     inspector: Inspector | None  # only an Ollama can be asked what it has
     sent: SentPrefixes
 
+    @property
+    def is_ollama(self) -> bool:
+        """Say whether it is spoken to in Ollama's own way."""
+        return self.settings.model_provider is Provider.OLLAMA
+
     def queue(self, model: str) -> ModelQueue:
-        """Return the queue before one of its models."""
-        return queue_for(self.settings.model_provider, self.settings.model_address, model)
+        """Return the queue before one of its models, the same however its name is spelled."""
+        name = with_tag(model) if self.is_ollama else model
+        return queue_for(self.settings.model_provider, self.settings.model_address, name)
 
     def facts(self, model: str, deadline: Deadline) -> ModelFacts | None:
         """Return what a model can do; None where the server does not say, and will have to refuse by itself.
 
         Raises `InvalidRequest` where the model is not there, and as the deadline does.
         """
-        try:
-            return self.inspector.facts(model, deadline=deadline) if self.inspector else None
-        except NotNow:
-            deadline.check()
+        inspector = self.inspector
+        if inspector is None:
             return None
+        answers: queue.SimpleQueue[ModelFacts | Exception] = queue.SimpleQueue()
+
+        def ask() -> None:
+            try:
+                answers.put(inspector.facts(model, deadline=deadline))
+            except Exception as error:
+                answers.put(error)
+
+        in_background(ask)  # a name that is being looked up knows no deadline
+        while True:
+            try:
+                answer = answers.get(timeout=LOOK_UP_S)
+            except queue.Empty:
+                deadline.check()
+                continue
+            if isinstance(answer, NotNow):
+                deadline.check()
+                return None
+            if isinstance(answer, Exception):
+                raise answer
+            return answer
 
 
 _servers: dict[Settings, ModelServer] = {}
@@ -105,10 +140,11 @@ class Call:
         self._deadline = deadline
         self._server = server
         self._journal = journal
-        self._answer = Answer(deadline, {tool.name for tool in request.tools})
+        self._answer = Answer({tool.name for tool in request.tools})
         self._reading: Reading | None = None
         self._attempts = 0
-        self._queue_ms: float | None = None
+        self._was_sent = True
+        self._waited_ms: float | None = None  # for tokens and for a turn
         self._is_known_prefix: bool | None = None
 
     def chunks(self) -> Iterator[Chunk]:
@@ -117,26 +153,31 @@ class Call:
         Raises a `GatewayError`, or a `DatabaseError` where it cannot be recorded and so is not made.
         """
         has_begun = False
-        failure: GatewayError | None = None
+        error_code: str | None = None
         try:
+            self._deadline.check()
             self._admit()
             self._begin()
             has_begun = True
             yield from self._answered()
         except GatewayError as error:
-            failure = error
+            error_code = error.code
+            self._was_sent = not isinstance(error, NotNow) or error.was_sent
             raise
-        except GeneratorExit:
-            failure = CallCancelled("the caller stopped listening")
+        except (GeneratorExit, KeyboardInterrupt, SystemExit):  # its caller stopped listening, or is being stopped
+            error_code = CallCancelled.code
             raise
-        except BaseException as error:
-            failure = ModelUnavailable(f"the call was ended by {type(error).__name__}")
+        except MemoryCoreError:  # of the database, before anything was sent: there is no record to be had
+            error_code = None if not has_begun else INTERNAL
+            raise
+        except BaseException:
+            error_code = INTERNAL
             raise
         finally:
-            end = self._end(failure)
+            end = self._end_on_record(error_code, was_answered=has_begun and error_code is None)
             if has_begun:
                 self._journal.end(self._start.call_id, end)
-            elif failure is not None:
+            elif error_code is not None:
                 self._journal.refuse(self._start, end)
         self.reply = self._whole(end)
 
@@ -164,36 +205,51 @@ class Call:
 
     def _begin(self) -> None:
         ceiling = self._server.settings.tokens_per_minute
-        while wait := self._journal.begin(self._start, tokens_per_minute=ceiling):
+        asked_ms = self._deadline.elapsed_ms()
+        while True:
+            wait = self._journal.begin(self._start, tokens_per_minute=ceiling, elapsed_s=self._deadline.elapsed_s())
+            if isinstance(wait, Begun):
+                self._request = replace(
+                    self._request,
+                    output_cap=min(self._request.output_cap, wait.granted_tokens - self._start.estimated_tokens),
+                )
+                return
+            self._waited_ms = self._deadline.elapsed_ms() - asked_ms
             remaining_s = self._deadline.remaining_s()
             if remaining_s <= CEILING_LOOK_UP_S or (wait.seconds > remaining_s and not wait.may_be_sooner):
                 self._deadline.check()
                 raise RateLimited(
-                    f"about {self._start.reserved_tokens:,} tokens would pass the organisation's {ceiling:,} a minute "
+                    f"about {self._start.least_tokens:,} tokens would pass the organisation's {ceiling:,} a minute "
                     f"(MODEL_TOKENS_PER_MINUTE); they fit in {wait.seconds:.0f} s",
                     retry_after_s=wait.seconds,
                 )
             pause_s = min(wait.seconds, CEILING_LOOK_UP_S) if wait.may_be_sooner else wait.seconds
             self._deadline.wait(max(pause_s, LOOK_UP_S))
+            self._waited_ms = self._deadline.elapsed_ms() - asked_ms
 
     # Sent
 
     def _answered(self) -> Iterator[Chunk]:
         asked_ms = self._deadline.elapsed_ms()
-        slot = self._server.queue(self._request.model).acquire(self._deadline, what=self._request.model)
-        self._queue_ms = self._deadline.elapsed_ms() - asked_ms
         try:
-            for item in self._items():
-                yield from self._answer.take(item)
+            slot = self._server.queue(self._request.model).acquire(self._deadline, what=self._request.model)
         finally:
-            if self._reading is None or self._answer.ending is not None:
+            self._waited_ms = (self._waited_ms or 0.0) + self._deadline.elapsed_ms() - asked_ms
+        try:
+            for at_ms, item in self._items(slot):
+                yield from self._answer.take(item, at_ms=at_ms)
+        finally:
+            if self._reading is None:
                 slot.release()
-            else:  # the server may go on with an answer that nobody waits for, and is busy until that is over
+            elif self._answer.ending is None:
+                # The server may go on with an answer that nobody waits for, and is busy until that is over.
                 self._reading.leave(drain_s=self._drain_s())
                 self._reading.when_over(slot.release)
 
-    def _items(self) -> Iterator[Piece | Ending]:
-        self._is_known_prefix = self._server.sent.mostly_known(self._request)
+    def _items(self, slot: Slot) -> Iterator[Arrived]:
+        if self._server.inspector is not None:
+            self._is_known_prefix = self._server.sent.mostly_known(self._request, whose=self._journal)
+            self._server.inspector.look_up_digests()
         retrying = Retrying(
             retry=retry_if_exception_type(NotNow),
             stop=self._is_in_vain,
@@ -203,11 +259,18 @@ class Call:
         )
         for attempt in retrying:
             with attempt:
+                self._deadline.check()
                 self._attempts += 1
-                self._reading = Reading(self._server.client, self._request, self._deadline)
-                items = iter(self._reading)
-                first = next(item for item in items if says_something(item))
-        # Handed on from here, so from here there is no other attempt.
+                self._reading = reading = Reading(
+                    self._server.client,
+                    self._request,
+                    self._deadline,
+                    drain_s=LONGEST_DRAIN_S if self._server.is_ollama else 0.0,
+                )
+                items = iter(reading)
+                first = next(one for one in items if isinstance(one[1], Ending) or not one[1].is_empty)
+        # Handed on from here, so from here there is no other attempt; the turn is over with the answer, whoever listens.
+        reading.when_over(slot.release)
         yield from chain([first], items)
 
     def _is_in_vain(self, state: RetryCallState) -> bool:
@@ -215,7 +278,7 @@ class Call:
 
     def _drain_s(self) -> float:
         """Return how long the server may go on; a hosted one stops when the connection is closed."""
-        if self._server.settings.model_provider is not Provider.OLLAMA:
+        if not self._server.is_ollama:
             return 0.0
         done, began_ms = self._answer.piece_count, self._answer.first_chunk_ms
         if not done or began_ms is None:
@@ -225,16 +288,28 @@ class Call:
 
     # What became of it
 
-    def _end(self, failure: GatewayError | None) -> CallEnd:
+    def _end_on_record(self, error_code: str | None, *, was_answered: bool) -> CallEnd:
+        try:
+            return self._end(error_code, was_answered=was_answered)
+        except Exception:  # whatever an answer is made of, its call has an end
+            log.exception("an answer could not be measured")
+            return CallEnd(
+                total_ms=self._deadline.elapsed_ms(),
+                attempts=self._attempts,
+                counted_tokens=self._start.estimated_tokens,
+                error_code=error_code or INTERNAL,
+            )
+
+    def _end(self, error_code: str | None, *, was_answered: bool) -> CallEnd:
         answer, ending = self._answer, self._answer.ending
-        calls = answer.tool_calls() if failure is None else ()
-        total_ms = self._deadline.elapsed_ms()
+        calls = answer.tool_calls() if was_answered else ()
+        total_ms = self._deadline.elapsed_ms() if answer.ended_ms is None else answer.ended_ms
         return CallEnd(
             total_ms=total_ms,
             attempts=self._attempts,
-            counted_tokens=self._counted_tokens(failure),
-            digest=self._digest(failure),
-            queue_ms=self._queue_ms,
+            counted_tokens=self._counted_tokens(error_code),
+            digest=self._server.inspector.digest(self._request.model) if self._server.inspector else None,
+            queue_ms=self._waited_ms,
             load_ms=ending.load_ms if ending else None,
             prompt_ms=ending.prompt_ms if ending else None,
             generation_ms=ending.generation_ms if ending else None,
@@ -244,32 +319,28 @@ class Call:
             output_tokens=ending.output_tokens if ending else None,
             cached=self._was_cached(),
             cold=answer.was_cold(),
-            finish_reason=answer.finish_reason(calls) if failure is None else None,
-            error_code=None if failure is None else failure.code,
+            finish_reason=answer.finish_reason(calls) if was_answered else None,
+            error_code=error_code,
             tool_calls=len(calls),
             tool_calls_in_text=sum(call.in_text for call in calls),
             tool_call_faults=sum(call.fault is not None for call in calls),
             prompt_was_cut=was_cut(ending.prompt_tokens if ending else None, estimated=self._start.estimated_tokens),
         )
 
-    def _counted_tokens(self, failure: GatewayError | None) -> int:
+    def _counted_tokens(self, error_code: str | None) -> int:
         ending = self._answer.ending
         if ending is not None and ending.prompt_tokens is not None and ending.output_tokens is not None:
             return ending.prompt_tokens + ending.output_tokens
-        was_taken = failure is None or self._answer.piece_count or isinstance(failure, DeadlineExceeded | CallCancelled)
-        if not self._attempts or not was_taken:
-            return 0  # never sent, or turned away
-        return self._start.estimated_tokens + self._answer.piece_count
-
-    def _digest(self, failure: GatewayError | None) -> str | None:
-        inspector = self._server.inspector
-        return inspector.digest(self._request.model) if inspector and failure is None else None
+        if not self._attempts or not self._was_sent or error_code in TURNED_AWAY:
+            return 0
+        said = [self._answer.said(kind) for kind in ChunkKind]
+        return self._start.estimated_tokens + max(self._answer.piece_count, sum(map(estimated_tokens, said)))
 
     def _was_cached(self) -> bool | None:
         ending = self._answer.ending
         if ending is None:
             return None
-        if self._server.settings.model_provider is Provider.OLLAMA:  # which does not say, but loads an empty cache
+        if self._server.is_ollama:  # which does not say, but loads an empty cache
             return False if self._answer.was_cold() else self._is_known_prefix
         if ending.cached_tokens is None or not ending.prompt_tokens:
             return None
@@ -286,11 +357,6 @@ class Call:
             finish_reason=self._answer.finish_reason(calls),
             record=end,
         )
-
-
-def says_something(item: Piece | Ending) -> bool:
-    """Say whether an item is more than the opening of an answer."""
-    return isinstance(item, Ending) or bool(item.content or item.thinking or item.tool_calls)
 
 
 def _pause_s(state: RetryCallState) -> float:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable, Iterator
 from typing import Any, cast
 
@@ -43,7 +44,9 @@ class ChatCompletions:
             max_retries=0,
             timeout=None,
             # The package takes a client of httpx as well as of its own httpx2: one transport serves both kinds of server.
-            http_client=cast("Any", httpx.Client(transport=Transport(), trust_env=False, follow_redirects=False)),
+            http_client=cast(
+                "Any", httpx.Client(transport=Transport(with_key=True), trust_env=False, follow_redirects=False)
+            ),
         )
 
     def pieces(self, request: Request) -> Iterator[Piece | Ending]:
@@ -52,10 +55,14 @@ class ChatCompletions:
         has_ended = False
         try:
             for chunk in self._answer(request):
-                for choice in chunk.choices[:1]:
+                for choice in chunk.choices or ():
+                    if choice.index or choice.delta is None:  # one answer was asked for
+                        continue
                     reason = choice.finish_reason or reason
                     yield _piece(choice.delta)
-                if chunk.usage and reason and not has_ended:  # some count along with every chunk: the last one counts
+                if (
+                    chunk.usage and reason and not has_ended
+                ):  # some count along with every chunk; before the end it is not it
                     has_ended = True
                     yield _ending(reason, chunk.usage)
             if reason and not has_ended:
@@ -70,10 +77,9 @@ class ChatCompletions:
                 server=self._server,
                 model=request.model,
                 retry_after_s=retry_after(error.response.headers.get("retry-after")),
-                prompt=[message.content for message in request.messages],
-            ) from error
+            ) from None  # the packages' errors hold prompt, answer and key
         except openai.APIConnectionError as error:
-            raise unreachable(error.__cause__ or error, server=self._server) from error
+            raise unreachable(error.__cause__ or error, server=self._server) from None
         except openai.APIError as error:  # an error in an answer that began with 200
             raise refused_with(
                 _status_of(error),
@@ -81,10 +87,9 @@ class ChatCompletions:
                 server=self._server,
                 model=request.model,
                 retry_after_s=None,
-                prompt=[message.content for message in request.messages],
-            ) from error
+            ) from None
         except Exception as error:
-            raise unreachable(error, server=self._server) from error
+            raise unreachable(error, server=self._server) from None
         if not has_ended:
             raise cut_short(self._server)
 
@@ -129,27 +134,39 @@ def as_completion(message: Message) -> dict[str, Any]:
 
 
 def _piece(delta: Any) -> Piece:
-    calls = tuple(
-        ToolCallPiece(
-            place=call.index,
-            id=call.id,
-            name=call.function.name if call.function else None,
-            arguments=(call.function.arguments if call.function else None) or "",
-        )
-        for call in delta.tool_calls or ()
-    )
+    # The package builds its values without looking at them, so every one may be of another type than it says.
+    calls = tuple(_call_piece(call) for call in delta.tool_calls or ())
     extra = delta.model_extra or {}
     thinking = next((extra[name] for name in THINKING if isinstance(extra.get(name), str)), "")
-    return Piece(content=delta.content or delta.refusal or "", thinking=thinking, tool_calls=calls)
+    return Piece(content=_text(delta.content) or _text(delta.refusal), thinking=thinking, tool_calls=calls)
+
+
+def _call_piece(call: Any) -> ToolCallPiece:
+    function = call.function
+    arguments = function.arguments if function else None
+    if isinstance(arguments, dict):  # some servers write the object itself
+        arguments = json.dumps(arguments, ensure_ascii=False)
+    return ToolCallPiece(
+        place=call.index if isinstance(call.index, int) else None,
+        id=call.id if isinstance(call.id, str) else None,
+        name=_text(function.name) if function else None,
+        arguments=_text(arguments),
+    )
+
+
+def _text(value: Any) -> str:
+    if value is None or isinstance(value, str):
+        return value or ""
+    raise ValueError("what should be a text is none")
 
 
 def _ending(reason: str, usage: CompletionUsage | None) -> Ending:
-    details = usage.prompt_tokens_details if usage else None
+    details: Any = getattr(usage, "prompt_tokens_details", None)
     return Ending(
         finish_reason=REASONS.get(reason, FinishReason.OTHER),
-        prompt_tokens=usage.prompt_tokens if usage else None,
-        output_tokens=usage.completion_tokens if usage else None,
-        cached_tokens=details.cached_tokens if details else None,
+        prompt_tokens=getattr(usage, "prompt_tokens", None),
+        output_tokens=getattr(usage, "completion_tokens", None),
+        cached_tokens=getattr(details, "cached_tokens", None),
     )
 
 

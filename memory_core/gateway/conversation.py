@@ -9,6 +9,7 @@ from typing import Any
 from uuid import UUID
 
 from memory_core.calls import CallEnd, FinishReason
+from memory_core.errors import Refusal, Refused
 from memory_core.model import Block
 
 MOST_TOKENS = 1_000_000_000
@@ -40,6 +41,11 @@ class Tool:
     description: str
     parameters: Mapping[str, Any]
 
+    def __post_init__(self) -> None:
+        _refuse_unless(isinstance(self.name, str), "name", "must be a string")
+        _refuse_unless(isinstance(self.description, str), "description", "must be a string")
+        _refuse_unless(isinstance(self.parameters, Mapping), "parameters", "must be a JSON schema of an object")
+
 
 @dataclass(frozen=True, kw_only=True)
 class ToolCall:
@@ -52,6 +58,11 @@ class ToolCall:
     fault: ToolCallFault | None = None
     in_text: bool = False  # written as JSON into the answer instead of as a call
 
+    def __post_init__(self) -> None:
+        for name in ("id", "name", "written"):
+            _refuse_unless(isinstance(getattr(self, name), str), name, "must be a string")
+        _refuse_unless(self.arguments is None or isinstance(self.arguments, Mapping), "arguments", "must be an object")
+
 
 @dataclass(frozen=True, kw_only=True)
 class Message:
@@ -62,6 +73,16 @@ class Message:
     tool_calls: tuple[ToolCall, ...] = ()  # what the assistant asked for
     answers: ToolCall | None = None  # the call whose result this is; for the role tool
     memory_tokens: int = 0  # of a memory block in the content, estimated
+
+    def __post_init__(self) -> None:
+        _refuse_unless(self.role in list(Role), "role", f"must be one of {', '.join(Role)}")
+        object.__setattr__(self, "role", Role(self.role))
+        _refuse_unless(isinstance(self.content, str), "content", "must be a string")
+        _refuse_unless(isinstance(self.tool_calls, tuple | list), "tool_calls", "must be a tuple of tool calls")
+        object.__setattr__(self, "tool_calls", tuple(self.tool_calls))
+        _refuse_unless(all(isinstance(one, ToolCall) for one in self.tool_calls), "tool_calls", "must be tool calls")
+        _refuse_unless(self.answers is None or isinstance(self.answers, ToolCall), "answers", "must be a tool call")
+        _refuse_unless(_is_within(self.memory_tokens, MOST_TOKENS), "memory_tokens", "must count from 0")
 
     @classmethod
     def memories(cls, block: Block) -> Message:
@@ -132,6 +153,11 @@ class Piece:
     thinking: str = ""
     tool_calls: tuple[ToolCallPiece, ...] = ()
 
+    @property
+    def is_empty(self) -> bool:
+        """Say whether it only marks the beginning or the end of an answer."""
+        return not (self.content or self.thinking or self.tool_calls)
+
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Ending:
@@ -154,5 +180,10 @@ class Ending:
                 object.__setattr__(self, name, None)
 
 
-def _is_within(value: float | None, most: float) -> bool:
-    return value is not None and not isinstance(value, bool) and 0 <= value <= most
+def _is_within(value: object, most: float) -> bool:
+    return isinstance(value, int | float) and not isinstance(value, bool) and 0 <= value <= most
+
+
+def _refuse_unless(holds: bool, field: str, reason: str) -> None:
+    if not holds:
+        raise Refused(Refusal(rule="value_has_its_type", field=field, reason=reason))

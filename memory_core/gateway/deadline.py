@@ -18,6 +18,7 @@ class Deadline:
         self._started = clock()
         self._ends = self._started + seconds
         self._cancelled = threading.Event()
+        self._shortening = threading.Lock()
 
     def elapsed_ms(self) -> float:
         """Return the milliseconds since the call began."""
@@ -27,13 +28,23 @@ class Deadline:
         """Return the seconds left; 0 once it is over."""
         return 0.0 if self._cancelled.is_set() else max(0.0, self._ends - self._clock())
 
+    def elapsed_s(self) -> float:
+        """Return the seconds since the call began."""
+        return self._clock() - self._started
+
+    @property
+    def is_cancelled(self) -> bool:
+        """Say whether it was cut short."""
+        return self._cancelled.is_set()
+
     def cancel(self) -> None:
         """Cut the call short."""
         self._cancelled.set()
 
     def shorten(self, seconds: float) -> None:
         """End it no later than so many seconds from now."""
-        self._ends = min(self._ends, self._clock() + seconds)
+        with self._shortening:
+            self._ends = min(self._ends, self._clock() + seconds)
 
     def part(self, seconds: float) -> Deadline:
         """Return a deadline of at most so many seconds that is over with this one, also where this one is cancelled."""

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from datetime import UTC, datetime
@@ -25,8 +24,43 @@ from memory_core.errors import (
 
 MOST_WORDS = 200  # characters of a server's own message that are handed on
 MOST_READ = 4000  # … and that are looked at
-QUOTE, LEAST_QUOTE = 12, 4  # letters in a row that are the prompt's: of a long one, of a short one
-LEAST_SECRET = 8  # characters; no key that keeps anybody out is shorter
+NOTHING_MORE = "its words are left out, as they may repeat the prompt; see its own log"
+_NAME = r"[A-Za-z0-9._:@/+-]{1,128}"
+# The messages of Ollama, llama.cpp and hosted models that say what is wrong and nothing of what was said.
+HARMLESS = [
+    re.compile(pattern, re.IGNORECASE)
+    for pattern in (
+        r"server busy(?:, please try again\.)?(?: maximum pending requests exceeded)?",
+        r"an error was encountered while running the model: (?:unexpected EOF|[a-z ]{1,60}$)",
+        r"model requires more system memory \([0-9.]+ [KMGT]i?B\) than is available \([0-9.]+ [KMGT]i?B\)",
+        r"request \([0-9]+ tokens\) exceeds the available context size \([0-9]+ tokens\)",
+        r"(?:input|prompt)? ?(?:length )?exceeds (?:the )?(?:available |maximum )?context (?:length|size|window)",
+        r"maximum context length is [0-9]+ tokens",
+        r"does not support (?:tools|thinking|chat)",
+        r"invalid (?:think|reasoning) value",
+        r"think must be a boolean or string",
+        r"time: invalid duration",
+        rf'option "{_NAME}" must be of type [a-z0-9]+',
+        r"invalid format",
+        rf"model [\"']?{_NAME}[\"']? not found",
+        rf"[\"']?{_NAME}[\"']? (?:model )?(?:does not exist|is not available)",
+        r"try pulling it first",
+        r"404 page not found",
+        r"invalid model name",
+        r"(?:model|messages?) is required",
+        r"missing request body",
+        r"unexpected EOF",
+        r"no space left on device",
+        r"file does not exist",
+        r"max retries exceeded",
+        rf"unsupported (?:parameter|value): '{_NAME}'",
+        rf"unrecognized request argument supplied: {_NAME}$",
+        rf"invalid value for '{_NAME}'",
+        r"rate limit (?:reached|exceeded)",
+        r"you exceeded your current quota",
+        r"bad gateway|service unavailable|gateway time-?out",
+    )
+]
 LONGEST_PAUSE_S = 86_400.0
 _NOT_THERE = re.compile(r"not found|does not exist|no such model|unknown model|try pulling", re.IGNORECASE)
 _OVERFLOW = re.compile(
@@ -59,24 +93,19 @@ def refused_with(
     words: str,
     *,
     server: Server,
-    model: str,
+    model: str | None,
     retry_after_s: float | None,
-    prompt: Sequence[str] = (),
 ) -> GatewayError:
-    """Return the error for an answer with a status that is no success, or with an error in place of an answer.
-
-    What of the prompt a server repeats is left out of it: errors go to logs and screens.
-    """
-    said = said_by(words, server, prompt)
+    """Return the error for an answer with a status that is no success, or with an error in place of an answer."""
+    said = said_by(words)
     if status in (401, 403) and server.provider is Provider.OLLAMA:
         return Unauthorized(
             f"{server.address} answered {status}: it does not let this client in (a proxy before it, or Ollama's own check of "
             "the host name)"
         )
     if status in (401, 403):  # what is said then can have a part of the key in it
-        return Unauthorized(
-            f"{server.address} answered {status}: MODEL_API_KEY is not accepted, or may not use {model}"
-        )
+        what = model or "the list of models"
+        return Unauthorized(f"{server.address} answered {status}: MODEL_API_KEY is not accepted, or may not use {what}")
     if status == 429:
         return RateLimited(f"{server.address} answers 429, too many requests or tokens", retry_after_s=retry_after_s)
     if status == 503 and "busy" in said.lower():
@@ -88,13 +117,10 @@ def refused_with(
     return InvalidRequest(_why_invalid(status, said, server=server, model=model))
 
 
-def _why_invalid(status: int, said: str, *, server: Server, model: str) -> str:
-    if (
-        status == 404
-        and (server.provider is Provider.OPENAI or "page not found" in said)
-        and not _NOT_THERE.search(said.replace("page not found", ""))
-    ):
-        return f"nothing is served at {server.address} (404); check MODEL_BASE_URL"
+def _why_invalid(status: int, said: str, *, server: Server, model: str | None) -> str:
+    is_about_a_model = model is not None and (model in said or "model" in said.lower())
+    if status == 404 and not (is_about_a_model and _NOT_THERE.search(said)):
+        return f"nothing of the kind is served at {server.address} (404); check MODEL_BASE_URL"
     if status == 404:
         pull = f"; run: python -m memory_core pull {model}" if server.provider is Provider.OLLAMA else ""
         return f"the model {model} is not on {server.address}{pull}"
@@ -111,7 +137,9 @@ def unreachable(error: BaseException, *, server: Server) -> GatewayError:
     """Return the error for an exception of a connection or of a client library."""
     start = " (start it: ollama serve)" if server.provider is Provider.OLLAMA else ""
     if isinstance(error, httpx.ConnectError | httpx.ConnectTimeout | ConnectionError):
-        return ModelUnavailable(f"nothing answers at {server.address}{start}; check MODEL_BASE_URL")
+        return ModelUnavailable(f"nothing answers at {server.address}{start}; check MODEL_BASE_URL", was_sent=False)
+    if isinstance(error, httpx.TimeoutException):
+        return ModelUnavailable(f"{server.address} accepts calls and does not answer in time")
     if isinstance(error, httpx.HTTPError):
         return ModelUnavailable(f"the connection to {server.address} was lost before the end of the answer")
     return ModelUnavailable(
@@ -124,43 +152,19 @@ def cut_short(server: Server) -> GatewayError:
     return ModelUnavailable(f"the answer of {server.address} stopped before its end; what came of it is no answer")
 
 
-def said_by(words: str, server: Server, prompt: Sequence[str] = ()) -> str:
-    """Return a server's own words as one short line: out of the JSON around them, without the key, without the prompt."""
+def said_by(words: str) -> str:
+    """Return what a server says, as far as it is one of the messages that say nothing of prompt, answer or key.
+
+    Anything else may repeat them, in any case, cut and encoding, and errors go to logs and screens.
+    """
     for _ in range(3):
         inner = _message_in(words)
         if inner is None:
             break
         words = inner
-    words = _without(server.key, words[:MOST_READ])
-    for text in prompt:
-        words = _without_quotes(text, words)
-    line = " ".join("".join(character if character.isprintable() else " " for character in words).split())
-    return line[:MOST_WORDS] or "it says nothing more"
-
-
-def _without_quotes(text: str, words: str) -> str:
-    """Leave out of the words what they repeat of a text, however it is escaped or broken into lines."""
-    letters = [(character, at) for at, character in enumerate(words) if character.isalnum()]
-    said = "".join(character for character, _ in letters)
-    asked = "".join(filter(str.isalnum, text))
-    length = min(QUOTE, len(asked))
-    if length < LEAST_QUOTE:
-        return words
-    kept = list(words)
-    for start in range(len(said) - length + 1):
-        if said[start : start + length] in asked:
-            first, last = letters[start][1], letters[start + length - 1][1]
-            kept[first : last + 1] = ["…", *[""] * (last - first)]
-    return re.sub("…+", "…", "".join(kept))
-
-
-def _without(key: str, words: str) -> str:
-    for written in {key, json.dumps(key)[1:-1]} - {""}:
-        if len(key) >= LEAST_SECRET:
-            words = words.replace(written, "…")
-        else:  # a placeholder such as x is a part of many words
-            words = re.sub(rf"(?<![A-Za-z0-9]){re.escape(written)}(?![A-Za-z0-9])", "…", words)
-    return words
+    line = " ".join(words[:MOST_READ].split())
+    known = [match[0] for match in (pattern.search(line) for pattern in HARMLESS) if match]
+    return "; ".join(known)[:MOST_WORDS] or NOTHING_MORE
 
 
 def _message_in(words: str) -> str | None:

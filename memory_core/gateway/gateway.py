@@ -16,7 +16,8 @@ from memory_core.gateway.prompt_size import output_cap, prompt_tokens
 from memory_core.identifiers import identifier_refusal
 from memory_core.identity import new_id
 
-LONGEST_DEADLINE_S = 86_400.0
+SHORTEST_DEADLINE_S, LONGEST_DEADLINE_S = 0.001, 86_400.0
+USEFUL_ANSWER_TOKENS = 1000  # with room for less, a call waits for its minute
 
 
 class Stream:
@@ -49,8 +50,11 @@ class Stream:
         self._deadline.cancel()
 
     def close(self) -> None:
-        """Stop listening."""
-        self._chunks.close()  # type: ignore[attr-defined]
+        """Stop listening; from another thread it cancels."""
+        try:
+            self._chunks.close()  # type: ignore[attr-defined]
+        except ValueError:  # somebody is waiting for its next piece
+            self.cancel()
 
     def __enter__(self) -> Self:
         return self
@@ -121,19 +125,26 @@ class Gateway:
         settings = self._settings
         if not settings.has_model:
             raise ModelNotConfigured
+        messages, tools = tuple(messages), tuple(tools)
+        if not all(isinstance(one, Message) for one in messages) or not all(isinstance(one, Tool) for one in tools):
+            raise Refused(
+                Refusal(rule="value_has_its_type", field="messages", reason="must be Message, and tools Tool")
+            )
         tier, cap, seconds = _checked(
             run_id=run_id,
             tier=tier,
             cap=settings.model_max_output_tokens if max_output_tokens is None else max_output_tokens,
             seconds=settings.model_deadline_s if deadline_s is None else deadline_s,
+            temperature=temperature,
+            seed=seed,
         )
         server = server_for(settings)  # before the clock starts: the first use loads its client
         deadline = Deadline(seconds)
         estimated = prompt_tokens(messages, tools)
         request = Request(
             model=settings.model_of(tier),
-            messages=tuple(messages),
-            tools=tuple(tools),
+            messages=messages,
+            tools=tools,
             must_call=must_call,
             output_cap=output_cap(
                 cap,
@@ -153,20 +164,35 @@ class Gateway:
             estimated_tokens=estimated,
             memory_tokens=sum(message.memory_tokens for message in messages),
             reserved_tokens=estimated + request.output_cap,
+            least_tokens=estimated + min(request.output_cap, USEFUL_ANSWER_TOKENS),
             deadline_s=seconds,
         )
         call = Call(start, request, deadline=deadline, server=server, journal=self._journal)
         return Stream(call, deadline)
 
 
-def _checked(*, run_id: str, tier: Tier | str, cap: int, seconds: float) -> tuple[Tier, int, float]:
+def _checked(
+    *, run_id: str, tier: Tier | str, cap: int, seconds: float, temperature: float | None, seed: int | None
+) -> tuple[Tier, int, float]:
     refused = identifier_refusal(run_id, field="run_id")
     if refused is None and tier not in list(Tier):
         refused = Refusal(rule="tier_is_known", field="tier", reason=f"must be one of {', '.join(Tier)}")
     if refused is None and (isinstance(cap, bool) or not isinstance(cap, int) or cap < 1):
         refused = Refusal(rule="limit_is_positive", field="max_output_tokens", reason="must be a whole number from 1")
-    if refused is None and not (isinstance(seconds, int | float) and 0 < seconds <= LONGEST_DEADLINE_S):
-        refused = Refusal(rule="limit_is_positive", field="deadline_s", reason="must be seconds above 0, at most a day")
+    if refused is None and not (_is_number(seconds) and SHORTEST_DEADLINE_S <= seconds <= LONGEST_DEADLINE_S):
+        refused = Refusal(rule="limit_is_positive", field="deadline_s", reason="must be seconds from 0.001 to a day")
+    if refused is None and temperature is not None and not (_is_number(temperature) and 0 <= temperature <= 100):
+        refused = Refusal(rule="temperature_range", field="temperature", reason="must be a number from 0")
+    if (
+        refused is None
+        and seed is not None
+        and (isinstance(seed, bool) or not isinstance(seed, int) or abs(seed) >= 2**31)
+    ):
+        refused = Refusal(rule="seed_range", field="seed", reason="must be a whole number of 32 bits")
     if refused:
         raise Refused(refused)
     return Tier(tier), cap, float(seconds)
+
+
+def _is_number(value: object) -> bool:
+    return isinstance(value, int | float) and not isinstance(value, bool)

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import re
 import threading
 import time
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
-from datetime import datetime
+from datetime import UTC, datetime
 
 import httpx
 import ollama
@@ -19,9 +20,11 @@ from memory_core.gateway.faults import Server, refused_with, unreachable
 from memory_core.gateway.native import ollama_client
 from memory_core.gateway.transport import Transport, within
 from memory_core.identifiers import identifier_refusal
+from memory_core.workers import in_background
 
 LIMIT_S = 5.0
-DIGEST_LIMIT_S = 1.0
+MOST_LOADED = 50
+VERSION = re.compile(r"[0-9A-Za-z.+_-]{1,40}")
 REMEMBERED_S = 60.0  # a model that is pulled anew under the same name shows after a minute
 
 
@@ -64,12 +67,12 @@ class Inspector:
 
     def version(self) -> str:
         """Return the server's version."""
-        with self._asking("any"):
+        with self._asking(None):
             answer = self._plain.get(f"{self._server.address}/api/version").raise_for_status()
             version = answer.json()["version"]
-            if not isinstance(version, str):
-                raise ValueError("the version is no text")
-            return version[:64]
+            if not isinstance(version, str) or not VERSION.fullmatch(version):
+                raise ValueError("the version is none")
+            return version
 
     def facts(self, model: str, *, deadline: Deadline | None = None) -> ModelFacts:
         """Return what a model can do; raises `InvalidRequest` where it is not there. A call's deadline ends it earlier."""
@@ -99,24 +102,28 @@ class Inspector:
         return facts
 
     def digest(self, model: str) -> str | None:
-        """Return the digest of the weights that a name stands for, or None where that is not known; never raises.
-
-        Asks at most once a minute, and waits for no more than a second.
-        """
+        """Return the digest of the weights that a name stood for when that was asked last, or None; asks nobody."""
         with self._remembering:
-            known = self._digests
-        if known is None or self._clock() - known[0] >= REMEMBERED_S:
-            try:
-                known = (self._clock(), self.digests(limit_s=DIGEST_LIMIT_S))
-            except GatewayError:
-                known = (self._clock(), {})
-            with self._remembering:
-                self._digests = known
-        return known[1].get(with_tag(model))
+            return self._digests[1].get(with_tag(model)) if self._digests else None
 
-    def digests(self, *, limit_s: float = LIMIT_S) -> dict[str, str]:
+    def look_up_digests(self) -> None:
+        """Ask for every model's digest in a thread of its own, unless that was done less than a minute ago."""
+        with self._remembering:
+            if self._digests is not None and self._clock() - self._digests[0] < REMEMBERED_S:
+                return
+            # What is known stays until there is an answer; nobody else asks meanwhile.
+            self._digests = (self._clock(), self._digests[1] if self._digests else {})
+        in_background(self._remember_digests)
+
+    def _remember_digests(self) -> None:
+        with suppress(GatewayError):
+            found = self.digests()
+            with self._remembering:
+                self._digests = (self._clock(), found)
+
+    def digests(self) -> dict[str, str]:
         """Return every model that the server has, by name with its tag, each with its digest."""
-        with self._asking("any", Deadline(limit_s)):
+        with self._asking(None):
             return {
                 str(model.model): str(model.digest)
                 for model in self._client.list().models
@@ -125,16 +132,16 @@ class Inspector:
 
     def loaded(self) -> list[LoadedModel]:
         """Return the models in memory."""
-        with self._asking("any"):
+        with self._asking(None):
             return [
                 LoadedModel(
-                    name=str(model.model or model.name or "?"),
-                    size_bytes=int(model.size or 0),
-                    vram_bytes=int(model.size_vram or 0),
-                    context_tokens=model.context_length,
-                    expires_at=model.expires_at,
+                    name=str(model.model or model.name or "?").encode("utf-8", "replace").decode()[:128],
+                    size_bytes=_whole(model.size) or 0,
+                    vram_bytes=_whole(model.size_vram) or 0,
+                    context_tokens=_whole(model.context_length),
+                    expires_at=_in_utc(model.expires_at),
                 )
-                for model in self._client.ps().models
+                for model in self._client.ps().models[:MOST_LOADED]
             ]
 
     def close(self) -> None:
@@ -143,7 +150,7 @@ class Inspector:
         self._plain.close()
 
     @contextmanager
-    def _asking(self, model: str, deadline: Deadline | None = None) -> Iterator[None]:
+    def _asking(self, model: str | None, deadline: Deadline | None = None) -> Iterator[None]:
         try:
             with within(deadline or Deadline(LIMIT_S)):
                 yield
@@ -153,7 +160,7 @@ class Inspector:
             answer = error.response
             raise refused_with(
                 answer.status_code, answer.text, server=self._server, model=model, retry_after_s=None
-            ) from error
+            ) from None
         except ollama.ResponseError as error:
             raise refused_with(
                 error.status_code if error.status_code > 0 else 500,
@@ -161,9 +168,20 @@ class Inspector:
                 server=self._server,
                 model=model,
                 retry_after_s=None,
-            ) from error
+            ) from None
         except Exception as error:
-            raise unreachable(error, server=self._server) from error
+            raise unreachable(error, server=self._server) from None
+
+
+def _whole(value: int | None) -> int | None:
+    return min(max(0, int(value)), 2**62) if value is not None else None
+
+
+def _in_utc(moment: datetime | None) -> datetime | None:
+    try:
+        return moment.astimezone(UTC) if moment else None
+    except (OverflowError, ValueError):  # at the ends of the calendar
+        return None
 
 
 def with_tag(model: str) -> str:

@@ -21,17 +21,19 @@ def listed_models(settings: Settings) -> frozenset[str] | None:
     try:
         with (
             within(Deadline(LIMIT_S)),
-            httpx.Client(transport=Transport(), trust_env=False, follow_redirects=False) as client,
+            httpx.Client(transport=Transport(with_key=True), trust_env=False, follow_redirects=False) as client,
         ):
             answer = client.get(f"{server.address}/models", headers={"Authorization": f"Bearer {server.key}"})
             if answer.status_code in (404, 405, 501):
                 return None
             if not answer.is_success:
-                raise refused_with(
-                    answer.status_code, answer.text, server=server, model="any model", retry_after_s=None
-                )
-            return frozenset(str(model["id"]) for model in answer.json()["data"])
+                raise refused_with(answer.status_code, answer.text, server=server, model=None, retry_after_s=None)
+            listed = answer.json()
+            models = listed.get("data") if isinstance(listed, dict) else None
+            if not isinstance(models, list):
+                return None
+            return frozenset(str(model["id"]) for model in models if isinstance(model, dict) and "id" in model) or None
     except GatewayError:
         raise
     except Exception as error:
-        raise unreachable(error, server=server) from error
+        raise unreachable(error, server=server) from None

@@ -51,10 +51,11 @@ class Native:
     def pieces(self, request: Request) -> Iterator[Piece | Ending]:
         """Send a request and yield its answer as it comes, the `Ending` last; raises a `GatewayError`."""
         has_ended = False
+        body = self._body(request)
         try:
             # Not through the package's chat(): it drops what it does not know of a tool's schema, and cannot say truncate.
             answer: Iterator[ollama.ChatResponse] = self._client._request(
-                ollama.ChatResponse, "POST", "/api/chat", json=self._body(request), stream=True
+                ollama.ChatResponse, "POST", "/api/chat", json=body, stream=True
             )
             for part in answer:
                 yield _piece(part)
@@ -72,10 +73,18 @@ class Native:
                 server=self._server,
                 model=request.model,
                 retry_after_s=_retry_after(error),
-                prompt=[message.content for message in request.messages],
-            ) from error
+            ) from None
         except Exception as error:
-            raise unreachable(error, server=self._server) from error
+            status_error = error.__context__
+            if isinstance(status_error, HTTPStatusError):  # whose body is no JSON object, which the package expects
+                raise refused_with(
+                    status_error.response.status_code,
+                    "",
+                    server=self._server,
+                    model=request.model,
+                    retry_after_s=retry_after(status_error.response.headers.get("retry-after")),
+                ) from None
+            raise unreachable(error, server=self._server) from None
         if not has_ended:
             raise cut_short(self._server)
 
@@ -154,16 +163,20 @@ def _as_json(arguments: Mapping[str, Any]) -> str:
 
 def _ending(part: ollama.ChatResponse) -> Ending:
     reasons = {"stop": FinishReason.STOP, "length": FinishReason.LENGTH}
+    # Ollama leaves out what is zero; what only speaks like it leaves out what it does not measure.
+    absent = None if part.total_duration is None else 0
+
+    def count(reported: int | None) -> int | None:
+        return absent if reported is None else reported
+
+    def ms(nanoseconds: int | None) -> float | None:
+        return absent if nanoseconds is None else min(nanoseconds, 10**18) / 1e6
+
     return Ending(
         finish_reason=reasons.get(part.done_reason or "", FinishReason.OTHER),
-        # Ollama leaves out what is zero.
-        prompt_tokens=part.prompt_eval_count or 0,
-        output_tokens=part.eval_count or 0,
-        load_ms=_ms(part.load_duration),
-        prompt_ms=_ms(part.prompt_eval_duration),
-        generation_ms=_ms(part.eval_duration),
+        prompt_tokens=count(part.prompt_eval_count),
+        output_tokens=count(part.eval_count),
+        load_ms=ms(part.load_duration),
+        prompt_ms=ms(part.prompt_eval_duration),
+        generation_ms=ms(part.eval_duration),
     )
-
-
-def _ms(nanoseconds: int | None) -> float:
-    return (nanoseconds or 0) / 1e6

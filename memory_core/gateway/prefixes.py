@@ -5,26 +5,31 @@ from __future__ import annotations
 import hashlib
 import threading
 from collections.abc import Iterator
+from weakref import WeakKeyDictionary
 
 from memory_core.gateway.conversation import Request
 
 
 class SentPrefixes:
-    """Remembers, per model, digests of the beginnings of the prompt that was sent last; no text. Thread-safe."""
+    """Remembers, for each organisation and model, digests of the beginnings of its last prompt; no text. Thread-safe.
+
+    Organisations are kept apart, or one could confirm a guess at another's prompt.
+    """
 
     def __init__(self) -> None:
-        self._last: dict[str, frozenset[bytes]] = {}
+        self._last: WeakKeyDictionary[object, dict[str, frozenset[bytes]]] = WeakKeyDictionary()
         self._remembering = threading.Lock()
 
-    def mostly_known(self, request: Request) -> bool | None:
-        """Say whether the last prompt began with the most of this one, and remember this one.
+    def mostly_known(self, request: Request, *, whose: object) -> bool | None:
+        """Say whether the last prompt of the same sender began with the most of this one, and remember this one.
 
         None where nothing was sent to the model yet, so that nothing is known of its cache.
         """
         beginnings = list(_beginnings(request))
         with self._remembering:
-            before = self._last.get(request.model)
-            self._last[request.model] = frozenset(digest for digest, _ in beginnings)
+            last = self._last.setdefault(whose, {})
+            before = last.get(request.model)
+            last[request.model] = frozenset(digest for digest, _ in beginnings)
         if before is None:
             return None
         shared = max((length for digest, length in beginnings if digest in before), default=0)

@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from memory_core.characters import has_surrogate
-from memory_core.gateway.conversation import Message, Role, Tool
+from memory_core.gateway.conversation import Message, Role, Tool, ToolCall
 from memory_core.prompt.tokens import estimated_tokens
 
 # What chat templates add, in tokens: around each message, once, and to explain tools.
@@ -22,9 +22,9 @@ def prompt_tokens(messages: Sequence[Message], tools: Sequence[Tool] = ()) -> in
     """Estimate how many tokens a prompt comes to, template and tools included; rather too many than too few."""
     said = sum(estimated_tokens(message.content) + PER_MESSAGE for message in messages)
     called = sum(
-        estimated_tokens(call.name) + estimated_tokens(call.written) + PER_MESSAGE
+        estimated_tokens(f"{call.id} {call.name} ") + max(map(estimated_tokens, _written(call))) + PER_MESSAGE
         for message in messages
-        for call in message.tool_calls
+        for call in (*message.tool_calls, *([message.answers] if message.answers else []))
     )
     return PER_PROMPT + said + called + _tools_tokens(tools)
 
@@ -35,6 +35,11 @@ def _tools_tokens(tools: Sequence[Tool]) -> int:
     return PER_TOOLS + sum(
         estimated_tokens(f"{tool.name} {tool.description} {_as_json(tool.parameters) or ''}") for tool in tools
     )
+
+
+def _written(call: ToolCall) -> tuple[str, str]:
+    """Return the arguments as a model wrote them, and as they are sent: one kind of server gets the one, one the other."""
+    return call.written, "" if call.arguments is None else _as_json(call.arguments) or ""
 
 
 def _as_json(parameters: Mapping[str, Any]) -> str | None:
@@ -52,8 +57,10 @@ def malformed(messages: Sequence[Message], tools: Sequence[Tool]) -> str | None:
         return "there is no message to answer"
     for number, message in enumerate(messages, start=1):
         texts = [message.content]
-        for call in message.tool_calls:
+        for call in (*message.tool_calls, *([message.answers] if message.answers else [])):
             texts += [call.id, call.name, call.written]
+            if call.arguments is not None and _as_json(call.arguments) is None:
+                return f"message {number} has a tool call whose arguments are no JSON"
         if any(has_surrogate(text) or "\x00" in text for text in texts):
             return f"message {number} has a NUL or half a surrogate pair in it, which cannot be sent"
         if message.role is Role.TOOL and message.answers is None:

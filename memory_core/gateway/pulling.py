@@ -34,19 +34,23 @@ def pull(settings: Settings, model: str, *, progress: Progress = lambda status, 
     try:
         for part in client.pull(model, stream=True):
             status = part.status
-            progress(status or "", part.completed, part.total)
+            progress(status or "", _bytes(part.completed), _bytes(part.total))
     except ollama.ResponseError as error:
         said = str(error.error)
         if ("does not exist" in said or "not found" in said) and "page not found" not in said:
-            raise InvalidRequest(f"there is no model {model} to pull: {said_by(said, server)}") from error
+            raise InvalidRequest(f"there is no model {model} to pull: {said_by(said)}") from None
         # An error in a pull that began with 200 has no status.
         status_code = error.status_code if error.status_code > 0 else 500
-        raise refused_with(status_code, said, server=server, model=model, retry_after_s=None) from error
+        raise refused_with(status_code, said, server=server, model=model, retry_after_s=None) from None
     except GatewayError:
         raise
     except Exception as error:
-        raise unreachable(error, server=server) from error
+        raise unreachable(error, server=server) from None
     finally:
         client.close()  # type: ignore[no-untyped-call]
     if status != "success":
         raise cut_short(server)
+
+
+def _bytes(count: int | None) -> int | None:
+    return count if count is not None and 0 <= count < 2**62 else None

@@ -86,4 +86,4 @@ class ModelQueue:
 @cache
 def queue_for(provider: Provider, address: str, model: str) -> ModelQueue:
     """Return this process's queue before a model, the same for every organisation."""
-    return ModelQueue(slots=SLOTS[provider])
+    return ModelQueue(slots=SLOTS[provider])  # of one process; several share an Ollama's own queue

@@ -11,30 +11,39 @@ from memory_core.gateway.client import Client
 from memory_core.gateway.conversation import Ending, Piece, Request
 from memory_core.gateway.deadline import Deadline
 from memory_core.gateway.transport import within
+from memory_core.workers import in_background
 
 LOOK_UP_S = 0.05
-LONGER_S = 600.0  # no caller forgets to leave; if one did, this is when its connection ends
 AFTER_THE_END_S = 0.5  # a server that keeps the connection open after the end of its answer holds nobody up
+
+Arrived = tuple[float, Piece | Ending]  # the milliseconds since the call began, and what came then
 
 
 class Reading:
-    """One request being answered."""
+    """One request being answered.
 
-    def __init__(self, client: Client, request: Request, deadline: Deadline) -> None:
+    The connection has a time limit of its own: the call's deadline, and `drain_s` more in which a server may finish an
+    answer that nobody waits for any more. Whoever waits leaves at the deadline.
+    """
+
+    def __init__(self, client: Client, request: Request, deadline: Deadline, *, drain_s: float) -> None:
         self._deadline = deadline
-        # The connection has a time limit of its own: what still comes once the caller has left is read on, see `leave`.
-        self._lease = Deadline(deadline.remaining_s() + LONGER_S)
-        self._left = False
-        self._items: queue.SimpleQueue[Piece | Ending | BaseException] = queue.SimpleQueue()
+        self._connection_deadline = Deadline(deadline.remaining_s() + drain_s)
+        self._was_left = False
+        self._items: queue.SimpleQueue[Arrived | BaseException] = queue.SimpleQueue()
         self._when_over: Callable[[], None] | None = None
         self._is_over = False
         self._changing = threading.Lock()
-        self.piece_count = 0
-        threading.Thread(target=self._read, args=(client, request), name="model", daemon=True).start()
+        in_background(lambda: self._read(client, request))
 
-    def __iter__(self) -> Iterator[Piece | Ending]:
-        """Yield what comes, the `Ending` last; raises a `GatewayError`, also once the deadline is over."""
+    def __iter__(self) -> Iterator[Arrived]:
+        """Yield what comes, the `Ending` last; raises a `GatewayError`, also once the deadline is over.
+
+        What came in time is yielded however late it is asked for.
+        """
         while True:
+            if self._deadline.is_cancelled:
+                self._deadline.check()
             try:
                 item = self._items.get(timeout=LOOK_UP_S)
             except queue.Empty:
@@ -43,19 +52,17 @@ class Reading:
             if isinstance(item, BaseException):
                 self._deadline.check()  # a connection that ended with the deadline says only that it ended
                 raise item
-            self.piece_count += 1
             yield item
-            if isinstance(item, Ending):
+            if isinstance(item[1], Ending):
                 return
-            self._deadline.check()
 
     def leave(self, *, drain_s: float) -> None:
         """Stop listening; what still comes is read for so long and thrown away, 0 to hang up at once."""
-        self._left = True
+        self._was_left = True
         if drain_s:
-            self._lease.shorten(drain_s)
+            self._connection_deadline.shorten(drain_s)
         else:
-            self._lease.cancel()
+            self._connection_deadline.cancel()
 
     def when_over(self, call: Callable[[], None]) -> None:
         """Call once nothing more comes: at once, where that is so already."""
@@ -67,18 +74,16 @@ class Reading:
 
     def _read(self, client: Client, request: Request) -> None:
         try:
-            with within(self._lease):
+            with within(self._connection_deadline):
                 for item in client.pieces(request):
                     if isinstance(item, Ending):
-                        self._lease.shorten(AFTER_THE_END_S)
-                    if not self._left:
-                        self._items.put(item)
+                        self._connection_deadline.shorten(AFTER_THE_END_S)
+                    if not self._was_left and self._deadline.remaining_s():
+                        self._items.put((self._deadline.elapsed_ms(), item))
         except GatewayError as error:
             self._items.put(error)
         except BaseException as error:  # also what ends a thread, or nobody would be told
-            failure = ModelUnavailable(f"the model's client failed ({type(error).__name__})")
-            failure.__cause__ = error
-            self._items.put(failure)
+            self._items.put(ModelUnavailable(f"the model's client failed ({type(error).__name__})"))
         finally:
             with self._changing:
                 self._is_over = True

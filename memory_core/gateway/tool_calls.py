@@ -28,9 +28,6 @@ class ToolCallPieces:
         self._parts: list[_Part] = []
         self._open: dict[int, _Part] = {}
 
-    def __len__(self) -> int:
-        return len(self._parts)
-
     def add(self, piece: ToolCallPiece) -> None:
         """Add a piece: it goes on the call at its place, unless it brings another id or has no place."""
         part = None if piece.place is None else self._open.get(piece.place)

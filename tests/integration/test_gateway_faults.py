@@ -61,6 +61,7 @@ from memory_core.gateway.client import client_for
 from memory_core.gateway.conversation import Message, Reply, Request, Role, Tool, ToolCallFault
 from memory_core.gateway.prompt_size import prompt_tokens
 from memory_core.gateway.queueing import MOST_WAITING, SLOTS, queue_for
+from memory_core.prompt.tokens import estimated_tokens
 
 both = pytest.mark.parametrize("kind", KINDS, ids=repr)
 TAGS = "/api/tags"
@@ -235,6 +236,9 @@ def test_a_limit_of_zero_or_less_is_refused_by_its_variable(name: str, value: in
         {"max_output_tokens": True},
         {"deadline_s": 0},
         {"deadline_s": -1},
+        {"deadline_s": 0.00099},
+        {"deadline_s": 1e-300},
+        {"deadline_s": 86_401},
         {"deadline_s": float("nan")},
         {"deadline_s": float("inf")},
         {"tier": "cheap"},
@@ -514,7 +518,38 @@ def test_a_server_that_keeps_failing_is_asked_four_times(kind: Kind, wire: Wire,
         gateway(database, kind.settings(wire.url)).chat(user(), run_id="r-1", deadline_s=30)
     kept = only_record(database)
     assert len(wire.asked_for(kind.path)) == MOST_ATTEMPTS == kept["attempts"]
-    assert (kept["error_code"], kept["counted_tokens"]) == ("gateway.unavailable", 0)  # nothing came of it
+    # Nobody knows what the server read of it.
+    assert (kept["error_code"], kept["counted_tokens"]) == ("gateway.unavailable", kept["estimated_tokens"])
+
+
+@both
+@pytest.mark.parametrize("what", ["hang up", "cut", "half a line, cut", "html"])
+def test_what_was_sent_and_lost_counts_its_prompt(kind: Kind, what: str, wire: Wire, database: Database) -> None:
+    wire.answers[kind.path] = broken(kind, what)
+    with pytest.raises((ModelUnavailable, DeadlineExceeded)):
+        gateway(database, kind.settings(wire.url)).chat(user(), run_id="r-1", deadline_s=0.4)
+    assert only_record(database)["counted_tokens"] == prompt_tokens(user())
+
+
+@both
+@pytest.mark.parametrize("status", [400, 401, 403, 404, 429])
+def test_what_a_server_turned_away_counts_nothing(kind: Kind, status: int, wire: Wire, database: Database) -> None:
+    wire.answers[kind.path] = refusal(kind.error_body("no"), status=status, retry_after="60")
+    with pytest.raises(GatewayError):
+        gateway(database, kind.settings(wire.url)).chat(user(), run_id="r-1", deadline_s=10)
+    kept = only_record(database)
+    assert (kept["attempts"], kept["counted_tokens"]) == (1, 0)
+
+
+@both
+def test_what_came_of_an_answer_that_was_lost_counts_with_its_prompt(
+    kind: Kind, wire: Wire, database: Database
+) -> None:
+    words = "An answer of many words that comes in one piece. " * 10
+    wire.answers[kind.path] = says(kind, Said(pieces=(words,), reason=None), end="cut")
+    with pytest.raises(ModelUnavailable):
+        gateway(database, kind.settings(wire.url)).chat(user(), run_id="r-1")
+    assert only_record(database)["counted_tokens"] == prompt_tokens(user()) + estimated_tokens(words)
 
 
 @both
@@ -1145,9 +1180,9 @@ def test_a_newer_hosted_model_is_asked_with_the_newer_word_for_the_cap(wire: Wir
 def test_a_server_that_echoes_json_in_a_json_error_is_quoted_plainly(
     kind: Kind, wire: Wire, database: Database
 ) -> None:
-    inner = json.dumps({"error": {"message": "unrecognised thing\nover two lines", "code": 400}})
+    inner = json.dumps({"error": {"message": "m does\nnot support chat", "code": 400}})
     wire.answers[kind.path] = as_json({"error": inner}, status=400)
-    with pytest.raises(InvalidRequest, match="unrecognised thing over two lines") as failed:
+    with pytest.raises(InvalidRequest, match=r"\(400\): does not support chat$") as failed:
         gateway(database, kind.settings(wire.url)).chat(user(), run_id="r-1")
     says_nothing_secret(failed.value)
 

@@ -26,7 +26,7 @@ from model_calls import answered, called, failed, starting
 from psycopg import sql
 from rows import await_lock_waits, emptied, execute, snapshot
 
-from memory_core.calls import CallEnd, CallStart, FinishReason, Wait
+from memory_core.calls import Begun, CallEnd, CallStart, FinishReason, Wait
 from memory_core.config import Provider, Tier
 from memory_core.db import calls
 from memory_core.db.engine import close_engines, engine_for, organisation_transaction
@@ -119,7 +119,7 @@ def away(database: Database) -> Iterator[None]:
 
 def test_a_call_is_on_record_from_its_beginning(journal: CallJournal, database: Database) -> None:
     start = starting()
-    assert journal.begin(start, tokens_per_minute=None) is None
+    assert isinstance(journal.begin(start, tokens_per_minute=None), Begun)
     kept = recorded(database, start.call_id)
     known = {
         "org_id": "acme",
@@ -167,7 +167,11 @@ def test_an_end_adds_all_it_knows_and_changes_nothing_that_was_known(
 
 
 def test_the_record_has_a_column_for_all_that_is_known_of_a_call() -> None:
-    known = {field.name for field in (*fields(CallStart), *fields(CallEnd))} - {"reserved_tokens", "deadline_s"}
+    known = {field.name for field in (*fields(CallStart), *fields(CallEnd))} - {
+        "reserved_tokens",
+        "least_tokens",
+        "deadline_s",
+    }
     columns = {column.name for column in model_call.columns}
     assert columns == known | {"org_id", "started_at", "deadline_at", "ended_at", "counts_until"}
 
@@ -250,7 +254,37 @@ def test_a_refused_call_has_its_record_and_counts_nothing(
     assert (kept["started_at"], kept["ended_at"]) == (T0 - timedelta(seconds=1.5), T0)
     assert (kept["attempts"], kept["counted_tokens"], kept["estimated_tokens"]) == (0, 0, 60)
     assert counted(database, T0) == 0
-    assert journal.begin(starting(), tokens_per_minute=100) is None
+    assert isinstance(journal.begin(starting(), tokens_per_minute=100), Begun)
+
+
+@pytest.mark.parametrize("ceiling", [None, 100])
+def test_a_call_that_was_interrupted_before_it_heard_that_it_had_begun_ends_and_counts_nothing(
+    ceiling: int | None, journal: CallJournal, another: OpenJournal, database: Database, clock: Clock
+) -> None:
+    start = starting()
+    journal.begin(start, tokens_per_minute=ceiling)
+    clock.step(seconds=2)
+    journal.refuse(start, failed("gateway.cancelled", attempts=0, total_ms=2000.0))
+    kept = recorded(database, start.call_id)
+    assert (kept["started_at"], kept["ended_at"]) == (T0, T0 + timedelta(seconds=2))
+    assert (kept["error_code"], kept["attempts"], kept["counted_tokens"]) == ("gateway.cancelled", 0, 0)
+    assert counted(database, clock.now) == 0
+    assert isinstance(another().begin(starting(), tokens_per_minute=100), Begun)
+
+
+def test_a_call_that_has_ended_is_not_refused_afterwards(journal: CallJournal, database: Database) -> None:
+    start = called(journal)
+    before = recorded(database, start.call_id)
+    journal.refuse(start, failed("gateway.cancelled"))
+    assert recorded(database, start.call_id) == before
+
+
+def test_a_call_is_refused_once(journal: CallJournal, database: Database) -> None:
+    start = starting()
+    journal.refuse(start, failed("gateway.rate_limited", attempts=0))
+    before = recorded(database, start.call_id)
+    journal.refuse(start, failed("gateway.cancelled", attempts=0))
+    assert recorded(database, start.call_id) == before
 
 
 # One organisation and another
@@ -282,17 +316,17 @@ def test_two_organisations_may_use_the_same_id_for_a_call(
 ) -> None:
     start = starting()
     for one in (journal, another("acme-corp")):
-        assert one.begin(start, tokens_per_minute=None) is None
+        assert isinstance(one.begin(start, tokens_per_minute=None), Begun)
     journal.end(start.call_id, answered())
     found = execute(database, "SELECT org_id, ended_at IS NULL FROM model_call ORDER BY 1")
     assert found == [("acme", False), ("acme-corp", True)]
 
 
 def test_a_ceiling_is_not_touched_by_another_organisation(journal: CallJournal, another: OpenJournal) -> None:
-    assert another("acme-corp").begin(starting(), tokens_per_minute=100) is None
-    assert journal.begin(starting(), tokens_per_minute=100) is None
+    assert isinstance(another("acme-corp").begin(starting(), tokens_per_minute=100), Begun)
+    assert isinstance(journal.begin(starting(), tokens_per_minute=100), Begun)
     assert journal.begin(starting(), tokens_per_minute=100)
-    assert another("acme-co").begin(starting(), tokens_per_minute=100) is None
+    assert isinstance(another("acme-co").begin(starting(), tokens_per_minute=100), Begun)
 
 
 def test_another_organisation_does_not_wait_its_turn_behind_a_slow_one(
@@ -303,11 +337,11 @@ def test_another_organisation_does_not_wait_its_turn_behind_a_slow_one(
     with ThreadPoolExecutor(2) as side, organisation_transaction(engine, "acme") as slow:
         calls.begin(slow, "acme", starting(), tokens_per_minute=1000, now=None)
         theirs = side.submit(another("acme-corp").begin, starting(), tokens_per_minute=100)
-        assert theirs.result(timeout=15) is None
+        assert isinstance(theirs.result(timeout=15), Begun)
         mine = side.submit(journal.begin, starting(), tokens_per_minute=1000)
         await_lock_waits(database, 1)
         slow.commit()
-        assert mine.result(timeout=15) is None
+        assert isinstance(mine.result(timeout=15), Begun)
 
 
 # The ceiling
@@ -321,11 +355,11 @@ def for_a_call_that_runs(seconds: float) -> Wait:
 def test_what_just_fits_under_the_ceiling_is_begun_and_one_token_more_is_not(
     journal: CallJournal, database: Database
 ) -> None:
-    assert journal.begin(starting(reserved_tokens=60), tokens_per_minute=100) is None
+    assert isinstance(journal.begin(starting(reserved_tokens=60), tokens_per_minute=100), Begun)
     assert journal.begin(starting(reserved_tokens=41), tokens_per_minute=100) == for_a_call_that_runs(180)
-    assert journal.begin(starting(reserved_tokens=40), tokens_per_minute=100) is None
+    assert isinstance(journal.begin(starting(reserved_tokens=40), tokens_per_minute=100), Begun)
     assert journal.begin(starting(reserved_tokens=1), tokens_per_minute=100) == for_a_call_that_runs(180)
-    assert journal.begin(starting(reserved_tokens=0), tokens_per_minute=100) is None
+    assert isinstance(journal.begin(starting(reserved_tokens=0), tokens_per_minute=100), Begun)
     assert counted(database, T0) == 100
     assert len(on_record(database)) == 3
 
@@ -341,7 +375,7 @@ def test_what_did_not_fit_leaves_no_record_and_may_begin_later(
     clock.step(seconds=64.999)
     assert journal.begin(late, tokens_per_minute=100) == for_a_call_that_runs(0.001)
     clock.step(seconds=0.001)
-    assert journal.begin(late, tokens_per_minute=100) is None
+    assert isinstance(journal.begin(late, tokens_per_minute=100), Begun)
     assert on_record(database) == [first.call_id, late.call_id]
 
 
@@ -354,8 +388,30 @@ def test_what_a_killed_call_reserved_counts_until_its_deadline_and_a_minute_and_
         clock.now = T0 + timedelta(seconds=seconds)
         assert another().begin(starting(), tokens_per_minute=100) == for_a_call_that_runs(90 - seconds)
     clock.now = T0 + timedelta(seconds=90)
-    assert another().begin(starting(), tokens_per_minute=100) is None
+    assert isinstance(another().begin(starting(), tokens_per_minute=100), Begun)
     assert recorded(database, killed.call_id)["ended_at"] is None
+
+
+def test_a_reservation_lapses_after_six_minutes_however_long_its_deadline_is(
+    another: OpenJournal, clock: Clock, database: Database
+) -> None:
+    killed = starting(deadline_s=86_400.0)
+    another().begin(killed, tokens_per_minute=100)
+    assert recorded(database, killed.call_id)["deadline_at"] == T0 + timedelta(days=1)
+    clock.now = T0 + timedelta(seconds=359.999)
+    assert another().begin(starting(), tokens_per_minute=100) == for_a_call_that_runs(0.001)
+    clock.now = T0 + timedelta(seconds=360)
+    assert isinstance(another().begin(starting(), tokens_per_minute=100), Begun)
+
+
+def test_a_call_that_waited_before_it_began_reserves_from_when_it_was_asked_for(
+    journal: CallJournal, another: OpenJournal, database: Database
+) -> None:
+    start = starting(deadline_s=120.0)
+    journal.begin(start, tokens_per_minute=100, elapsed_s=100.0)
+    kept = recorded(database, start.call_id)
+    assert (kept["started_at"], kept["deadline_at"]) == (T0 - timedelta(seconds=100), T0 + timedelta(seconds=20))
+    assert another().begin(starting(), tokens_per_minute=100) == for_a_call_that_runs(80)
 
 
 def test_a_call_that_ended_counts_what_it_came_to_for_a_minute(journal: CallJournal, clock: Clock) -> None:
@@ -364,37 +420,37 @@ def test_a_call_that_ended_counts_what_it_came_to_for_a_minute(journal: CallJour
     clock.step(seconds=10)
     journal.end(start.call_id, answered(total_ms=10_000.0, counted_tokens=80))
     assert journal.begin(starting(reserved_tokens=21), tokens_per_minute=100) == Wait(seconds=60, may_be_sooner=False)
-    assert journal.begin(starting(reserved_tokens=20, deadline_s=1000.0), tokens_per_minute=100) is None
+    assert isinstance(journal.begin(starting(reserved_tokens=20, deadline_s=1000.0), tokens_per_minute=100), Begun)
     assert journal.begin(starting(reserved_tokens=80), tokens_per_minute=100) == for_a_call_that_runs(60)
-    assert journal.begin(starting(reserved_tokens=81), tokens_per_minute=100) == for_a_call_that_runs(1060)
+    assert journal.begin(starting(reserved_tokens=81), tokens_per_minute=100) == for_a_call_that_runs(360)
     clock.step(seconds=59.999)
     assert journal.begin(starting(reserved_tokens=80), tokens_per_minute=100) == for_a_call_that_runs(0.001)
     clock.step(seconds=0.001)
-    assert journal.begin(starting(reserved_tokens=80), tokens_per_minute=100) is None
+    assert isinstance(journal.begin(starting(reserved_tokens=80), tokens_per_minute=100), Begun)
 
 
 def test_a_call_that_came_to_nothing_gives_back_all_it_reserved_at_once(journal: CallJournal) -> None:
     for _ in range(3):
         start = starting()
-        assert journal.begin(start, tokens_per_minute=100) is None
+        assert isinstance(journal.begin(start, tokens_per_minute=100), Begun)
         journal.end(start.call_id, failed(counted_tokens=0))
-    assert journal.begin(starting(), tokens_per_minute=100) is None
+    assert isinstance(journal.begin(starting(), tokens_per_minute=100), Begun)
 
 
 def test_a_call_that_was_begun_without_a_ceiling_counts_under_one(journal: CallJournal, another: OpenJournal) -> None:
     for _ in range(3):
-        assert journal.begin(starting(), tokens_per_minute=None) is None
+        assert isinstance(journal.begin(starting(), tokens_per_minute=None), Begun)
     assert another().begin(starting(reserved_tokens=1), tokens_per_minute=300) == for_a_call_that_runs(180)
-    assert journal.begin(starting(), tokens_per_minute=None) is None
+    assert isinstance(journal.begin(starting(), tokens_per_minute=None), Begun)
 
 
 def test_a_ceiling_that_was_lowered_is_kept_from_then_on(journal: CallJournal) -> None:
-    assert journal.begin(starting(), tokens_per_minute=1000) is None
+    assert isinstance(journal.begin(starting(), tokens_per_minute=1000), Begun)
     assert journal.begin(starting(reserved_tokens=1), tokens_per_minute=50) == for_a_call_that_runs(180)
 
 
 def test_what_alone_passes_the_ceiling_is_never_begun(journal: CallJournal, database: Database) -> None:
-    assert journal.begin(starting(reserved_tokens=101), tokens_per_minute=100) is not None
+    assert isinstance(journal.begin(starting(reserved_tokens=101), tokens_per_minute=100), Wait)
     assert on_record(database) == []
 
 
@@ -431,7 +487,7 @@ def test_whatever_begins_and_ends_when_the_ceiling_is_kept_as_counted_by_hand(
             ]
             free = 100 - sum(tokens for _, tokens, _ in taken)
             if one <= free:
-                assert wait is None
+                assert isinstance(wait, Begun)
                 counting[start.call_id] = (one, clock.now + timedelta(seconds=other + 60))
                 running.append((start.call_id, one, clock.now))
             else:
@@ -469,7 +525,7 @@ def test_many_threads_at_once_never_pass_the_ceiling_and_use_it_up(database: Dat
         begun = 0
         for turn in range(25):
             start = starting(reserved_tokens=20 + number)
-            if shared.begin(start, tokens_per_minute=ceiling) is None:
+            if isinstance(shared.begin(start, tokens_per_minute=ceiling), Begun):
                 begun += 1
                 if turn % 2:
                     shared.end(start.call_id, answered(counted_tokens=turn % 20))
@@ -495,6 +551,7 @@ PROCESS = """
 import os, signal, sys
 from concurrent.futures import ThreadPoolExecutor
 from sqlalchemy import make_url
+from memory_core.calls import Begun
 from memory_core.db.engine import engine_for
 from memory_core.journal import CallJournal
 from model_calls import starting
@@ -504,7 +561,7 @@ print("ready", flush=True)
 sys.stdin.readline()
 with ThreadPoolExecutor(4) as pool:
     waits = list(pool.map(lambda _: journal.begin(starting(reserved_tokens=7), tokens_per_minute=1000), range(60)))
-print(waits.count(None), flush=True)
+print(sum(isinstance(wait, Begun) for wait in waits), flush=True)
 os.kill(os.getpid(), signal.SIGKILL)
 """
 
@@ -543,15 +600,15 @@ def test_several_processes_at_once_never_pass_the_ceiling_together_also_when_the
     ((last,),) = execute(database, "SELECT max(counts_until) FROM model_call")
     clock = Clock(last - timedelta(milliseconds=1))
     later = CallJournal(engine_for(database.application), "acme", clock=clock)
-    assert later.begin(starting(reserved_tokens=1000), tokens_per_minute=1000)
+    assert isinstance(later.begin(starting(reserved_tokens=1000), tokens_per_minute=1000), Wait)
     clock.now = last
-    assert later.begin(starting(reserved_tokens=1000), tokens_per_minute=1000) is None
+    assert isinstance(later.begin(starting(reserved_tokens=1000), tokens_per_minute=1000), Begun)
 
 
 def test_the_first_calls_of_an_organisation_may_come_all_at_once(database: Database) -> None:
     together = Barrier(8)
 
-    def first(number: int) -> Wait | None:
+    def first(number: int) -> Begun | Wait | None:
         journal = CallJournal(engine_for(database.application), "acme")
         together.wait(timeout=30)
         if number % 4 == 3:
@@ -560,7 +617,8 @@ def test_the_first_calls_of_an_organisation_may_come_all_at_once(database: Datab
         return journal.begin(starting(), tokens_per_minute=10_000 if number % 2 else None)
 
     with ThreadPoolExecutor(8) as pool:
-        assert list(pool.map(first, range(8))) == [None] * 8
+        begun = list(pool.map(first, range(8)))
+    assert [isinstance(one, Begun) for one in begun] == [number % 4 != 3 for number in range(8)]
     assert len(on_record(database)) == 8
 
 
@@ -624,7 +682,7 @@ def test_a_call_whose_record_cannot_begin_is_refused_and_leaves_nothing(
             journal.begin(starting(), tokens_per_minute=ceiling)
         assert down.value.retryable
     assert snapshot(database) == before
-    assert journal.begin(starting(), tokens_per_minute=1000) is None
+    assert isinstance(journal.begin(starting(), tokens_per_minute=1000), Begun)
 
 
 def test_a_first_call_whose_record_cannot_begin_is_begun_when_the_database_is_back(
@@ -632,7 +690,7 @@ def test_a_first_call_whose_record_cannot_begin_is_begun_when_the_database_is_ba
 ) -> None:
     with away(database), pytest.raises(DatabaseError):
         journal.begin(starting(), tokens_per_minute=None)
-    assert journal.begin(starting(), tokens_per_minute=None) is None
+    assert isinstance(journal.begin(starting(), tokens_per_minute=None), Begun)
 
 
 def test_a_refusal_reaches_its_caller_also_when_it_cannot_be_recorded(
@@ -664,7 +722,7 @@ def test_a_database_that_only_reads_begins_no_call_and_keeps_the_ends(journal: C
                 "SELECT pg_terminate_backend(pid, 5000) FROM pg_stat_activity "
                 "WHERE datname = current_database() AND usename = 'memory_app'"
             )
-    assert read_only.begin(starting(), tokens_per_minute=None) is None
+    assert isinstance(read_only.begin(starting(), tokens_per_minute=None), Begun)
     assert ends(database)[start.call_id] is not None
 
 
@@ -702,7 +760,7 @@ def test_an_end_that_comes_to_the_record_late_does_not_pass_the_ceiling(
     with away(database):
         journal.end(start.call_id, answered(total_ms=1000.0, counted_tokens=80))
     clock.step(seconds=100)
-    assert another().begin(starting(), tokens_per_minute=100) is None
+    assert isinstance(another().begin(starting(), tokens_per_minute=100), Begun)
     journal.begin(starting(), tokens_per_minute=100)
     assert counted(database, clock.now) <= 100
 
@@ -744,8 +802,6 @@ def test_a_call_that_breaks_a_rule_of_the_record_is_refused_by_it_and_not_begun(
         {"run_id": "a\x00b"},
         {"run_id": "\ud800"},
         {"estimated_tokens": 2**31},
-        {"reserved_tokens": 2**31},
-        {"reserved_tokens": 2**80},
         {"deadline_s": float("nan")},
         {"deadline_s": float("inf")},
         {"deadline_s": 1e300},

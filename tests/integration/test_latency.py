@@ -248,7 +248,15 @@ def test_the_newest_two_thousand_prompts_are_drawn(database: Database) -> None:
 
 
 def prompt(*, tokens: int = 100, ms: float = 400.0, memory_tokens: int = 0, cached: bool | None = False) -> Prompt:
-    return Prompt(started_at=T0, model="m", tokens=tokens, ms=ms, memory_tokens=memory_tokens, cached=cached)
+    return Prompt(
+        started_at=T0,
+        model="m",
+        tokens=tokens,
+        estimated_tokens=tokens,
+        ms=ms,
+        memory_tokens=memory_tokens,
+        cached=cached,
+    )
 
 
 def test_what_a_block_costs_is_said_of_twenty_calls_and_not_of_fewer() -> None:

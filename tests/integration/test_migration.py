@@ -1,4 +1,4 @@
-"""Revisions 000017 and 000018: up, down, printed, and the rules that they keep against rows written by hand."""
+"""Revisions 000017 to 000019: up, down, printed, and the rules that they keep against rows written by hand."""
 
 from __future__ import annotations
 
@@ -116,25 +116,25 @@ def migrated(database: Database, **options: Any) -> tuple[str | None, str | None
 
 def test_the_migration_goes_up_down_to_nothing_and_up_again(new_database: NewDatabase) -> None:
     empty = new_database()
-    assert migrated(empty) == (None, "000018")
+    assert migrated(empty) == (None, "000019")
     first = [rows(empty, query) for query in (COLUMNS, CONSTRAINTS, INDEXES, SECURITY, GRANTS)]
     assert [name for (name,) in rows(empty, TABLES)] == sorted(OURS)
 
-    assert migrated(empty, revision="base") == ("000018", None)
+    assert migrated(empty, revision="base") == ("000019", None)
     assert [name for (name,) in rows(empty, TABLES)] == ["alembic_version"]
 
-    assert migrated(empty) == (None, "000018")
+    assert migrated(empty) == (None, "000019")
     assert [rows(empty, query) for query in (COLUMNS, CONSTRAINTS, INDEXES, SECURITY, GRANTS)] == first
 
 
-def test_the_newest_migration_is_number_18() -> None:
-    assert schema.newest_revision() == "000018"
+def test_the_newest_migration_is_number_19() -> None:
+    assert schema.newest_revision() == "000019"
 
 
 def test_migrating_what_is_migrated_changes_nothing(database: Database) -> None:
     with database.connect() as connection:
         connection.execute("INSERT INTO organisation VALUES ('acme')")
-    assert migrated(database) == ("000018", "000018")
+    assert migrated(database) == ("000019", "000019")
     assert rows(database, "SELECT org_id FROM organisation") == [("acme",)]
 
 
@@ -210,7 +210,7 @@ def test_two_migrations_at_once_make_one_schema(new_database: NewDatabase) -> No
     empty = new_database()
     with ThreadPoolExecutor(2) as pool:
         done = sorted(pool.map(lambda _: migrated(empty), range(2)), key=str)
-    assert done == [("000018", "000018"), (None, "000018")]
+    assert done == [("000019", "000019"), (None, "000019")]
 
 
 # Not applied by itself
@@ -236,7 +236,7 @@ def configured(database: Database | None, *, owner: URL | None = None) -> Settin
 def test_migrating_uses_the_owner_and_grants_to_the_role_of_the_application(new_database: NewDatabase) -> None:
     empty = new_database()
     chosen = configured(empty, owner=empty.owner)
-    assert db.migrate(chosen) == (None, "000018")
+    assert db.migrate(chosen) == (None, "000019")
     with MemoryStore.open("acme", settings=chosen, embedder=None) as store:
         assert store.overview().counts == {}
     owners = {owner for (owner,) in rows(empty, "SELECT tableowner FROM pg_tables WHERE schemaname = 'public'")}
@@ -268,7 +268,7 @@ def test_the_printed_migration_makes_the_same_schema(new_database: NewDatabase, 
         connection.execute(printed.encode())
     for query in (COLUMNS, CONSTRAINTS, INDEXES, SECURITY, GRANTS):
         assert rows(empty, query) == rows(unchanged, query)
-    assert rows(empty, "SELECT version_num FROM alembic_version") == [("000018",)]
+    assert rows(empty, "SELECT version_num FROM alembic_version") == [("000019",)]
     with MemoryStore.open("acme", database_url=empty.application, embedder=None) as store:
         assert store.overview().counts == {}
 

@@ -48,7 +48,7 @@ if TYPE_CHECKING:
     from conftest import Database, OpenStore
 
 
-SEMANTIC = (RecallMode.SEMANTIC, None, Ranking.DENSE, Search.EXACT)
+SEMANTIC = (RecallMode.SEMANTIC, None, Ranking.HYBRID, Search.EXACT)
 NOTHING_EMBEDDED = "no live memory has an embedding by this model"
 on_one_database = settings(max_examples=20, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 
@@ -155,7 +155,7 @@ def test_filters_are_applied_before_the_limit(open_store: OpenStore, clock: Cloc
         observation(f"when could they start, elsewhere {n}") for n in range(20)
     )
     clock.step(hours=2)
-    for ranking in (None, "dense", "recency"):
+    for ranking in (None, "dense", "lexical", "hybrid", "recency"):
         found = recall(store, limit=5, kinds=["observation"], subject=CANDIDATE, ranking=ranking)
         assert sorted(ids([one.memory for one in found.memories])) == sorted(ids(wanted)), ranking
     everything = recall(store, limit=50)
@@ -281,8 +281,8 @@ def test_the_nearest_come_first_with_their_cosine(open_store: OpenStore) -> None
     store = open_store(embedder=words)
     kept = ["they could start in May", "prefers mornings", "when could they start", "a desk by the window"]
     store.remember_many(observation(text) for text in kept)
-    found = recall(store, "when could they start?")
-    assert how(found) == SEMANTIC
+    found = recall(store, "when could they start?", ranking="dense")
+    assert how(found) == (RecallMode.SEMANTIC, None, Ranking.DENSE, Search.EXACT)
     assert texts(found)[:2] == ["when could they start", "they could start in May"]
     for one in found.memories:
         cosine = float(numpy.dot(words.vector("when could they start?"), words.vector(one.memory.text or "")))
@@ -475,9 +475,9 @@ def test_what_is_no_vector_of_the_pinned_length_makes_it_recency(
 
 def test_the_largest_numbers_a_stored_vector_can_hold_are_compared(open_store: OpenStore) -> None:
     observe(open_store(embedder=Answering(document=[65504.0] * 64)), "Could start in May.")
-    (one,) = recall(open_store(embedder=Answering([-65504.0] * 64))).memories
+    (one,) = recall(open_store(embedder=Answering([-65504.0] * 64)), ranking="dense").memories
     assert one.score == pytest.approx(-1.0)
-    (one,) = recall(open_store(embedder=Answering([1e-7] * 64))).memories
+    (one,) = recall(open_store(embedder=Answering([1e-7] * 64)), ranking="dense").memories
     assert one.score == pytest.approx(1.0)
 
 
@@ -656,7 +656,7 @@ def test_a_recall_that_cannot_be_carried_out_is_refused_and_not_recorded(
         ("kinds", {"kinds": ["opinion"]}),
         ("kinds", {"kinds": []}),
         ("subject", {"subject": "candidate c-81"}),
-        ("ranking", {"ranking": "hybrid"}),
+        ("ranking", {"ranking": "best"}),
         ("purpose", {"purpose": "audit"}),
     ]
     for field, changes in wrong:
@@ -756,7 +756,7 @@ def test_a_recall_records_how_it_chose_and_exactly_what_it_showed(open_store: Op
             found.at,
             "semantic",
             None,
-            "dense",
+            "hybrid",
             found.block.boundary,
             900,
             0,
@@ -902,7 +902,7 @@ def test_a_large_organisation_is_searched_by_the_signs_first_and_hardly_anything
     insert_vectors(database, vectors, range(small))
     queries = [vectors[place].astype(float) for place in range(0, small, 2000)]
     stores = [open_store(embedder=Answering(query.tolist())) for query in queries]
-    exact = [recall(store) for store in stores]
+    exact = [recall(store, ranking="dense") for store in stores]
     assert {found.search for found in exact} == {Search.EXACT}
     insert_vectors(database, vectors, range(small, small + more))
     for found, query in zip(exact, queries, strict=True):
@@ -910,7 +910,8 @@ def test_a_large_organisation_is_searched_by_the_signs_first_and_hardly_anything
         assert [one.score for one in found.memories] == pytest.approx(list(nearest), abs=0.001)
     hits = 0
     for store, query in zip(stores, queries, strict=True):
-        found = recall(store)
+        assert how(recall(store)) == (RecallMode.SEMANTIC, None, Ranking.HYBRID, Search.QUANTISED)
+        found = recall(store, ranking="dense")
         assert how(found) == (RecallMode.SEMANTIC, None, Ranking.DENSE, Search.QUANTISED)
         assert len(found.memories) == 5
         scores = [one.score or 0.0 for one in found.memories]

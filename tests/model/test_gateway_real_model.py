@@ -13,7 +13,7 @@ from uuid import UUID
 import pytest
 from conftest import SHARED, Database
 from llama import Llama, missing, served
-from rows import emptied, execute
+from rows import execute
 
 from memory_core.calls import FinishReason
 from memory_core.chatting import gateway_for
@@ -69,11 +69,6 @@ def tool_calling_llama() -> Iterator[Llama]:
         )
     with served(context_tokens=CONTEXT_TOKENS, chat_template=TOOL_CALL_TEMPLATE.read_text(encoding="utf-8")) as llama:
         yield llama
-
-
-@pytest.fixture
-def database(standing: Database) -> Database:
-    return emptied(standing)
 
 
 @pytest.fixture

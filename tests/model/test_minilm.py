@@ -134,7 +134,7 @@ def models(superuser: URL, org_id: str) -> dict[str, tuple[str | None, int | Non
 
 
 def scores(store: MemoryStore, query: str, **options: Any) -> dict[str | None, float | None]:
-    recall = store.recall(query, run_id="r-9", **options)
+    recall = store.recall(query, run_id="r-9", ranking="dense", **options)
     return {one.memory.text: one.score for one in recall.memories}
 
 
@@ -142,7 +142,7 @@ def test_without_ollama_a_store_is_semantic_by_minilm(opened: Callable[..., Memo
     store = opened("auto")
     assert {one.embedding_model for one in store.remember_many({"text": note, **FACT} for note in NOTES)} == {"minilm"}
     recall = store.recall("How long before a panel interview must we announce it?", run_id="r-2", limit=2)
-    assert (recall.mode, recall.reason, recall.ranking) == (RecallMode.SEMANTIC, None, "dense")
+    assert (recall.mode, recall.reason, recall.ranking) == (RecallMode.SEMANTIC, None, "hybrid")
     assert recall.memories[0].memory.text == NOTES[0]
     best, second = (one.score for one in recall.memories)
     assert best is not None

@@ -6,10 +6,12 @@ import memory_core
 from memory_core import MemoryStore
 
 PUBLIC = """
-BadVector Block DatabaseBusy DatabaseError DatabaseReadOnly DatabaseUnavailable Disclosure EmbeddedServerError
-EmbedderError EmbedderTimeout EmbedderUnavailable Erasure FoundSubject Held HeldMemory Kind Memory MemoryCoreError
-MemoryStore NoVectorExtension NotMigrated OnHold Origin Overview Purpose Ranking Recall RecallMode RecalledMemory
-Refused Search SettingsError State Subject UnsafeRole
+BadVector Block CallCancelled DatabaseBusy DatabaseError DatabaseReadOnly DatabaseUnavailable DeadlineExceeded
+Disclosure EmbeddedServerError EmbedderError EmbedderTimeout EmbedderUnavailable Erasure FoundSubject Gateway
+GatewayError Held HeldMemory InvalidRequest Kind Memory MemoryCoreError MemoryStore Message ModelBusy
+ModelNotConfigured ModelUnavailable NoVectorExtension NotMigrated OnHold Origin Overview Purpose Ranking RateLimited
+Recall RecallMode RecalledMemory Refused Reply Role Search SettingsError State Subject Tier Tool ToolCall Unauthorized
+UnsafeRole gateway_for
 """
 
 

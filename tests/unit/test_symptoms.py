@@ -45,9 +45,12 @@ def test_calls_that_were_answered_show_nothing() -> None:
     ],
 )
 def test_an_error_of_the_newest_call_says_what_to_type(code: str, mend: str, stops_runs: bool) -> None:
-    (check,) = symptoms([Recorded(error_code=code), *[GOOD] * 49])
+    (check,) = symptoms([*[Recorded(error_code=code)] * 3, *[GOOD] * 47])
     assert not check.ok
     assert check.stops_runs is stops_runs
+    (once,) = symptoms([Recorded(error_code=code), *[GOOD] * 49])
+    assert not once.ok
+    assert not once.stops_runs
     assert code in check.found
     assert check.mend is not None
     assert mend in check.mend
@@ -71,7 +74,11 @@ def test_a_broken_tool_call_in_the_first_answer_is_the_model(broken: Recorded) -
     (check,) = symptoms([broken, GOOD, GOOD])
     assert not check.ok
     assert "it is the model" in check.found
-    assert check.mend == "python -m memory_core pull llama3.2:1b; export MODEL_FAST=llama3.2:1b"
+    assert not check.stops_runs
+    assert check.mend is not None
+    assert check.mend.endswith("python -m memory_core pull llama3.2:1b; export MODEL_FAST=llama3.2:1b")
+    (always,) = symptoms([broken] * 3)
+    assert always.stops_runs
 
 
 def test_a_broken_tool_call_later_in_a_run_is_no_such_symptom() -> None:

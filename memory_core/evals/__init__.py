@@ -1,0 +1,1 @@
+"""Measures how well the store and the agents do their work."""

@@ -1,0 +1,236 @@
+"""Whoever listens, and however slowly: turns, moments and records stay right."""
+
+from __future__ import annotations
+
+import json
+import time
+from collections.abc import Iterator
+from datetime import timedelta
+from typing import Any
+
+import pytest
+from conftest import Database
+from talking import HOSTED, KINDS, NATIVE, Kind, Said, away, calls_on_record, gateway, says, user
+from waiting import until
+from wire import Wire, lines, never
+
+from memory_core.calls import Begun, CallEnd, CallStart, Wait
+from memory_core.errors import CallCancelled, DatabaseError, DeadlineExceeded, ModelUnavailable, Refused
+from memory_core.gateway.calling import close_servers
+from memory_core.gateway.gateway import Gateway
+
+both = pytest.mark.parametrize("kind", KINDS, ids=repr)
+
+
+@pytest.fixture
+def database(standing: Database) -> Database:
+    with standing.connect() as connection:
+        connection.execute("DELETE FROM model_call")
+    return standing
+
+
+@pytest.fixture
+def wire() -> Iterator[Wire]:
+    with Wire() as server:
+        yield server
+        close_servers()
+
+
+@both
+def test_a_listener_that_pauses_keeps_nobody_from_the_model(kind: Kind, wire: Wire, database: Database) -> None:
+    wire.answers[kind.path] = says(kind, Said(pieces=("one ", "two ", "three")))
+    asks = gateway(database, kind.settings(wire.url))
+    pausing = asks.stream(user(), run_id="r-1")
+    assert next(pausing).text == "one "
+    assert asks.chat(user(), run_id="r-2", deadline_s=5).content == "one two three"
+    assert [chunk.text for chunk in pausing] == ["two ", "three"]
+
+
+@both
+def test_an_answer_that_came_in_time_is_an_answer_however_slowly_it_is_read(
+    kind: Kind, wire: Wire, database: Database
+) -> None:
+    wire.answers[kind.path] = says(kind, Said(pieces=("a", "b", "c", "d")))
+    with gateway(database, kind.settings(wire.url)).stream(user(), run_id="r-1", deadline_s=1) as stream:
+        for _ in stream:
+            time.sleep(0.4)
+        record = stream.reply.record
+    assert record.total_ms < 1000  # the listener's time is not the model's
+    assert record.first_chunk_ms is not None
+    assert record.first_chunk_ms <= record.total_ms
+
+
+@both
+def test_a_call_that_is_cancelled_before_it_begins_is_not_made(kind: Kind, wire: Wire, database: Database) -> None:
+    wire.answers[kind.path] = says(kind)
+    stream = gateway(database, kind.settings(wire.url)).stream(user(), run_id="r-1")
+    stream.cancel()
+    with pytest.raises(CallCancelled):
+        next(stream)
+    assert wire.asked_for(kind.path) == []
+    (kept,) = calls_on_record(database)
+    assert (kept["error_code"], kept["attempts"]) == ("gateway.cancelled", 0)
+
+
+def test_a_call_that_got_no_turn_says_how_long_it_waited(wire: Wire, database: Database) -> None:
+    wire.answers[NATIVE.path] = never
+    asks = gateway(database, NATIVE.settings(wire.url))
+    first = asks.stream(user(), run_id="r-1", deadline_s=0.5)
+    with pytest.raises(DeadlineExceeded):
+        next(first)
+    with pytest.raises(DeadlineExceeded, match="no turn"):
+        asks.chat(user(), run_id="r-2", deadline_s=0.3)
+    waited = {one["run_id"]: one["queue_ms"] for one in calls_on_record(database)}
+    assert waited["r-2"] >= 250
+
+
+@both
+@pytest.mark.parametrize("stop", [KeyboardInterrupt, SystemExit])
+def test_a_process_that_is_stopped_is_a_cancelled_call_and_not_the_models_fault(
+    stop: type[BaseException], kind: Kind, wire: Wire, database: Database
+) -> None:
+    wire.answers[kind.path] = says(kind)
+    stream = gateway(database, kind.settings(wire.url)).stream(user(), run_id="r-1")
+    next(stream)
+    with pytest.raises(stop):
+        stream._chunks.throw(stop)  # type: ignore[attr-defined]
+    (kept,) = calls_on_record(database)
+    assert kept["error_code"] == "gateway.cancelled"
+
+
+def test_a_call_that_cannot_be_recorded_leaves_no_half_record(wire: Wire, database: Database) -> None:
+    wire.answers[NATIVE.path] = says(NATIVE)
+    asks = gateway(database, NATIVE.settings(wire.url))
+    with away(database), pytest.raises(DatabaseError):
+        asks.chat(user(), run_id="r-1")
+    assert calls_on_record(database) == []
+    assert wire.asked_for(NATIVE.path) == []
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        {"temperature": float("nan")},
+        {"temperature": float("inf")},
+        {"temperature": -1},
+        {"temperature": True},
+        {"seed": 2**31},
+        {"seed": 1.5},
+        {"seed": True},
+        {"deadline_s": True},
+    ],
+    ids=str,
+)
+def test_an_odd_option_is_refused_and_not_tried(options: dict[str, Any], wire: Wire, database: Database) -> None:
+    with pytest.raises(Refused):
+        gateway(database, NATIVE.settings(wire.url)).chat(user(), run_id="r-1", **options)
+    assert wire.asked == []
+
+
+def test_what_only_speaks_like_an_ollama_and_measures_nothing_is_not_said_to_have_measured_zero(
+    wire: Wire, database: Database
+) -> None:
+    parts = [
+        {"model": "m", "message": {"role": "assistant", "content": "Sunny."}, "done": False},
+        {"model": "m", "message": {"role": "assistant", "content": ""}, "done": True, "done_reason": "stop"},
+    ]
+    wire.answers[NATIVE.path] = lines(*map(json.dumps, parts))
+    record = gateway(database, NATIVE.settings(wire.url)).chat(user(), run_id="r-1").record
+    assert (record.prompt_tokens, record.output_tokens, record.generation_ms, record.cold) == (None, None, None, None)
+    assert record.counted_tokens > 0
+
+
+def test_one_model_is_one_queue_however_its_name_is_spelled(wire: Wire, database: Database) -> None:
+    wire.answers[NATIVE.path] = lines(*NATIVE.lines(Said(pieces=("a",) * 20)), pause_s=0.05)
+    settings = NATIVE.settings(wire.url, model_fast="qwen3", model_balanced="qwen3:latest")
+    first = gateway(database, settings).stream(user(), run_id="r-1")
+    next(first)
+    with pytest.raises(DeadlineExceeded, match="no turn"):
+        gateway(database, settings).chat(user(), run_id="r-2", tier="balanced", deadline_s=0.3)
+    first.close()
+
+
+# The ceiling
+
+
+def test_hosted_calls_follow_each_other_at_the_default_ceiling(wire: Wire, database: Database) -> None:
+    wire.answers[HOSTED.path] = says(HOSTED)
+    settings = HOSTED.settings(wire.url, model_tokens_per_minute=None, model_max_output_tokens=16_000)
+    assert settings.tokens_per_minute == 8000
+    asks = gateway(database, settings)
+    for number in range(10):
+        asks.chat(user(), run_id=f"r-{number}", deadline_s=5)
+    caps = [one.body["max_tokens"] for one in wire.asked_for(HOSTED.path)]
+    assert all(1000 <= cap < 8000 for cap in caps)
+    assert caps[-1] < caps[0]  # no more than the minute has left
+
+
+def test_waiting_for_tokens_counts_as_waiting(wire: Wire, database: Database) -> None:
+    wire.answers[HOSTED.path] = says(HOSTED)
+
+    class Full:
+        """A journal whose ceiling leaves nothing at the first two times of asking."""
+
+        def __init__(self) -> None:
+            self.asked = 0
+            self.ended: list[CallEnd] = []
+
+        def begin(self, start: CallStart, *, tokens_per_minute: int | None, elapsed_s: float = 0.0) -> Begun | Wait:
+            self.asked += 1
+            return (
+                Wait(seconds=0.2, may_be_sooner=False) if self.asked < 3 else Begun(granted_tokens=start.least_tokens)
+            )
+
+        def refuse(self, start: CallStart, end: CallEnd) -> None:
+            self.ended.append(end)
+
+        def end(self, call_id: object, end: CallEnd) -> None:
+            self.ended.append(end)
+
+    journal = Full()
+    Gateway(HOSTED.settings(wire.url, model_tokens_per_minute=5000), journal).chat(user(), run_id="r-1")
+    assert journal.asked == 3
+    assert journal.ended[0].queue_ms is not None
+    assert journal.ended[0].queue_ms >= 390
+
+
+def test_a_call_began_when_it_was_asked_for_and_not_when_it_was_let_in(wire: Wire, database: Database) -> None:
+    wire.answers[HOSTED.path] = says(HOSTED)
+    settings = HOSTED.settings(wire.url, model_tokens_per_minute=1500, model_max_output_tokens=1300)
+    slow = gateway(database, settings).stream(user(), run_id="r-1", deadline_s=20)
+    next(slow)  # holds nearly all of the minute
+    late = gateway(database, settings).stream(user(), run_id="r-2", deadline_s=20)
+    time.sleep(0.3)
+    assert [chunk.text for chunk in slow][-1] == "ny."
+    assert next(late).text == "Sun"
+    late.close()
+    second = {one["run_id"]: one for one in calls_on_record(database)}["r-2"]
+    assert second["deadline_at"] - second["started_at"] == timedelta(seconds=20)
+    assert second["ended_at"] - second["started_at"] >= timedelta(milliseconds=300)
+
+
+def test_a_server_that_says_nothing_is_not_said_to_have_lost_the_connection(wire: Wire) -> None:
+    from memory_core.gateway.inspection import Inspector
+
+    wire.answers["/api/version"] = never
+    inspector = Inspector(NATIVE.settings(wire.url))
+    with pytest.raises(ModelUnavailable, match="does not answer in time"):
+        inspector.version()
+    inspector.close()
+
+
+def test_ends_that_one_gateway_kept_are_written_by_the_next_call_of_another(wire: Wire, database: Database) -> None:
+    from memory_core.chatting import gateway_for
+
+    wire.answers[NATIVE.path] = says(NATIVE)
+    url = database.application.render_as_string(hide_password=False)
+    settings = NATIVE.settings(wire.url, database_url=url)
+    with gateway_for("acme", settings=settings).stream(user(), run_id="r-1") as stream:
+        next(stream)
+        with away(database):
+            for _ in stream:
+                pass
+            assert stream.reply.content == "Sunny."
+    assert [one["ended_at"] for one in calls_on_record(database)] == [None]
+    gateway_for("acme", settings=settings).chat(user(), run_id="r-2")
+    until(lambda: None not in [one["ended_at"] for one in calls_on_record(database)])
