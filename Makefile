@@ -9,7 +9,7 @@ PYTEST ?=
 # Two files at a time: much of the suite waits for servers. PARALLEL= runs one after the other.
 PARALLEL ?= -n 2 --dist loadfile
 
-.PHONY: run test check install install-test unit integration model browser bench clean
+.PHONY: run test check install install-test unit integration model browser notebook bench clean
 
 run: install
 	$(PY) -m memory_core serve --demo
@@ -21,6 +21,9 @@ test: check
 unit integration model browser: install-test
 	$(PY) -m pytest $(PARALLEL) tests/$@ $(PYTEST)
 
+notebook: install-test
+	$(PY) -m pytest -m notebook $(PYTEST)
+
 check: install-test
 	$(PY) -m ruff check .
 	$(PY) -m ruff format --check .
@@ -31,6 +34,7 @@ bench: install-test
 	$(PY) -m benchmarks.store
 	$(PY) -m benchmarks.gateway
 	$(PY) -m benchmarks.latency
+	$(PY) -m benchmarks.rankings
 
 install: .venv/installed
 

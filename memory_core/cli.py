@@ -9,18 +9,21 @@ import os
 import signal
 import sys
 import threading
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from memory_core import commands, console
 from memory_core.config import Tier, settings
 from memory_core.errors import MemoryCoreError
+from memory_core.model import Ranking
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run one command; return 0 done, 1 refused or failed (with one line on stderr). Usage errors exit with 2."""
     if threading.current_thread() is threading.main_thread():
         signal.signal(signal.SIGTERM, _end)
+        if hasattr(signal, "SIGHUP") and signal.getsignal(signal.SIGHUP) is not signal.SIG_IGN:  # as nohup has it
+            signal.signal(signal.SIGHUP, _end)
     for name in ("stdout", "stderr"):
         if getattr(sys, name) is None:  # closed by whoever started us
             setattr(sys, name, open(os.devnull, "w"))  # noqa: SIM115, PTH123
@@ -101,6 +104,34 @@ def parser() -> argparse.ArgumentParser:
     embed = command("embed", commands.run_embed, "Embed the memories that have no vector yet.")
     embed.add_argument("--model", help="change the organisation to this model: minilm or ollama:<model>")
 
+    _add_model_commands(command)
+    command("demo", commands.run_demo, "Fill an empty organisation with a believable demo.")
+    serve = command("serve", commands.run_serve, "Start the workbench on a free local port.", org=False, as_json=False)
+    serve.add_argument("--demo", action="store_true", help="fill the embedded database's demo organisation first")
+    serve.add_argument("--port", type=int, help="the port (default: the first free one from 8501)")
+    return top
+
+
+def _add_model_commands(command: Callable[..., argparse.ArgumentParser]) -> None:
+    """Add what is about rankings and chat models."""
+    evaluating = command(
+        "eval-recall",
+        commands.run_eval_recall,
+        "Measure rankings on memories and questions of known evidence.",
+        org=False,
+    )
+    evaluating.add_argument("memories", metavar="MEMORIES", help="a file in the import format")
+    evaluating.add_argument("questions", metavar="QUESTIONS", help="a file of questions with their evidence")
+    evaluating.add_argument("--org", help="take every line of both for this organisation's")
+    evaluating.add_argument(
+        "--allow-missing", action="store_true", help="count evidence that names no memory as never found"
+    )
+    evaluating.add_argument(
+        "--k", default="1,3,5,10,20", help="how many memories, several with commas (default: 1,3,5,10,20)"
+    )
+    evaluating.add_argument(
+        "--ranking", default=",".join(Ranking), help="which rankings, several with commas (default: all of them)"
+    )
     command("doctor", commands.run_doctor, "Say whether an agent's run would work, and what to type if not.")
     chat = command("chat", commands.run_chat, "Ask the chat model once, with the memories that a run would see.")
     chat.add_argument("prompt", metavar="PROMPT", help="what to ask, or - to read it from standard input")
@@ -112,9 +143,3 @@ def parser() -> argparse.ArgumentParser:
     chat.add_argument("--thinking", action="store_true", help="show also what the model thinks")
     pulling = command("pull", commands.run_pull, "Have Ollama fetch a model, with progress.", org=False)
     pulling.add_argument("model", metavar="MODEL", help="the model, such as qwen3:0.6b")
-
-    command("demo", commands.run_demo, "Fill an empty organisation with a believable demo.")
-    serve = command("serve", commands.run_serve, "Start the workbench on a free local port.", org=False, as_json=False)
-    serve.add_argument("--demo", action="store_true", help="fill the embedded database's demo organisation first")
-    serve.add_argument("--port", type=int, help="the port (default: the first free one from 8501)")
-    return top

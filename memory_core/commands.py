@@ -12,13 +12,18 @@ from memory_core.chatting import gateway_for
 from memory_core.config import Settings
 from memory_core.db import database
 from memory_core.doctor import all_served, diagnosis
-from memory_core.errors import EmbedderError
+from memory_core.errors import EmbedderError, Refusal, Refused
+from memory_core.evals.questions import read_questions
+from memory_core.evals.report import as_table
+from memory_core.evals.retrieval import measured
+from memory_core.evals.trial import Trial, by_ranking, read_memories, scratch
 from memory_core.gateway.conversation import ChunkKind, Message, Reply, Role
 from memory_core.gateway.pulling import pull
 from memory_core.identity import new_id
 from memory_core.interchange import export_lines, import_lines, left_out, read_lines
-from memory_core.model import Held, HeldMemory, Recall, Subject
+from memory_core.model import Held, HeldMemory, Ranking, Recall, Subject
 from memory_core.prompt.fence import quoted
+from memory_core.rules.request import MAX_LIMIT
 from memory_core.seeding import seed_demo
 from memory_core.store import MemoryStore
 
@@ -169,6 +174,40 @@ def run_embed(options: argparse.Namespace, chosen: Settings) -> None:
     ):
         embedded = store.embed(model=options.model, progress=progress)
     console.answer(options, embedded, f"{embedded.count} embedded by {embedded.model}")
+
+
+def run_eval_recall(options: argparse.Namespace, chosen: Settings) -> None:
+    """Measure rankings on a set of memories and questions, on a database that is gone afterwards."""
+    ks = sorted({whole_number(one, field="--k") for one in options.k.split(",")})
+    rankings = [ranking_named(one) for one in options.ranking.split(",")]
+    with console.opened(options.memories) as stream:
+        lines = read_memories(stream, org_id=options.org)
+    with scratch(chosen) as own:
+        with console.progress_bar("loading and embedding") as progress:
+            trial = Trial(own, lines, progress=progress)
+        with console.opened(options.questions) as stream:
+            questions = read_questions(stream, trial.sources, org_id=options.org, allow_missing=options.allow_missing)
+        with console.progress_bar("recalling", "recalls") as progress:
+            report = measured(by_ranking(trial, questions, rankings, k=ks[-1], progress=progress), ks)
+    console.answer(options, report, as_table(report))
+
+
+def whole_number(text: str, *, field: str) -> int:
+    """Read a whole number that a recall may be asked for; raises `Refused`."""
+    digits = text.strip()
+    if not (digits.isascii() and digits.isdigit() and len(digits) <= 4 and 1 <= int(digits) <= MAX_LIMIT):
+        reason = f"{text[:32]!r} must be a whole number from 1 to {MAX_LIMIT}"
+        raise Refused(Refusal(rule="limit_range", field=field, reason=reason))
+    return int(text)
+
+
+def ranking_named(text: str) -> Ranking:
+    """Return the ranking of a name; raises `Refused`."""
+    try:
+        return Ranking(text.strip())
+    except ValueError:
+        reason = f"{text[:32]!r} is not known; use {', '.join(Ranking)}"
+        raise Refused(Refusal(rule="ranking_is_known", field="--ranking", reason=reason)) from None
 
 
 def run_doctor(options: argparse.Namespace, chosen: Settings) -> int:

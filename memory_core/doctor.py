@@ -169,7 +169,7 @@ def _hosted(settings: Settings) -> Iterator[Check]:
         listed = listed_models(settings)
     except GatewayError as error:
         # A key may be good for calls and not for the list.
-        is_sure = not (isinstance(error, Unauthorized) and "403" in str(error))
+        is_sure = not (isinstance(error, Unauthorized) and " answered 403:" in str(error))
         mend = "check MODEL_BASE_URL and MODEL_API_KEY, then: python -m memory_core chat hello"
         yield Check(part="Model server", ok=False, found=str(error), mend=mend, stops_runs=is_sure)
         return

@@ -51,8 +51,8 @@ class CallJournal:
 
         Raises a `DatabaseError`, or `Refused` where a constraint says no: a call that cannot be recorded is not made.
         """
-        # Not for the disk: what must outlive a crash of the database is the end, and what is called does wait for this.
-        with organisation_transaction(self._engine, self._org_id, is_brief=True) as connection:
+        # Not waiting for the disk: a crash of the database may lose a beginning, and the model does wait for this.
+        with organisation_transaction(self._engine, self._org_id, switched_off=["synchronous_commit"]) as connection:
             if not self._is_listed:
                 organisations.enter(connection, self._org_id)
             begun = calls.begin(

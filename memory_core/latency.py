@@ -61,18 +61,7 @@ def _latency(
     if ceiling:
         minutes = call_figures.busiest_minutes(connection, span, width=width)
         busiest |= {row.start: int(row.tokens) for row in minutes}
-    prompts = tuple(
-        Prompt(
-            started_at=row.started_at,
-            model=row.model,
-            tokens=row.prompt_tokens,
-            estimated_tokens=row.estimated_tokens,
-            ms=row.prompt_ms,
-            memory_tokens=row.memory_tokens,
-            cached=row.cached,
-        )
-        for row in call_figures.newest_prompts(connection, span, selection, limit=MOST_POINTS)
-    )
+    prompts = _newest_prompts(connection, span, selection)
     return Latency(
         at=now,
         since=since,
@@ -90,6 +79,35 @@ def _latency(
             counted_now=call_figures.counted_tokens(connection, org_id, now=now),
             busiest=busiest,
         ),
+    )
+
+
+def recorded_prompts(
+    org_id: str, selection: Selection, *, settings: Settings, now: datetime | None = None
+) -> tuple[Prompt, ...]:
+    """Return the newest prompts whose size and time are on record, newest first, and nothing else of the calls.
+
+    Raises as `latency` does.
+    """
+    with organisation_transaction(database.usable_engine(settings), org_id) as connection:
+        call_figures.look_only(connection)
+        until = now or organisations.moment(connection)
+        since = selection.period.since(until) or call_figures.recorded(connection, org_id).first_at or until
+        return _newest_prompts(connection, Span(org_id=org_id, since=since, until=until), selection)
+
+
+def _newest_prompts(connection: Connection, span: Span, selection: Selection) -> tuple[Prompt, ...]:
+    return tuple(
+        Prompt(
+            started_at=row.started_at,
+            model=row.model,
+            tokens=row.prompt_tokens,
+            estimated_tokens=row.estimated_tokens,
+            ms=row.prompt_ms,
+            memory_tokens=row.memory_tokens,
+            cached=row.cached,
+        )
+        for row in call_figures.newest_prompts(connection, span, selection, limit=MOST_POINTS)
     )
 
 
@@ -119,6 +137,23 @@ def block_cost(prompts: tuple[Prompt, ...]) -> BlockCost | None:
         uncached_prompts=len(rates),
         block_tokens=blocks[(len(blocks) - 1) // 2],
         prompts_with_block=len(blocks),
+    )
+
+
+def missing_for_a_cost(prompts: tuple[Prompt, ...], org_id: str) -> str | None:
+    """Say why `block_cost` gives none of these prompts, and what to type; None where it gives one."""
+    if block_cost(prompts) is not None:
+        return None
+    command = f'python -m memory_core chat "How soon can they start?" --org {org_id}'
+    if not prompts:
+        return f"no call is on record: {command}"
+    uncached, with_block = (
+        sum(one.cached is False and one.estimated_tokens > 0 for one in prompts),
+        sum(one.memory_tokens > 0 for one in prompts),
+    )
+    return (
+        f"too few calls are on record: {uncached} whose prompt was not cached and {with_block} with a memory block, and "
+        f"{CALLS_FOR_A_COST} of each are needed: {command}"
     )
 
 

@@ -29,6 +29,8 @@ NONE_OF_THOSE_EMBEDDED = "no live memory of those asked for has an embedding by 
 UNREACHABLE = "the embedder is unreachable"
 TOO_SLOW = "the embedder was too slow"
 UNUSABLE = "the embedder answered with an unusable vector"
+# How many are ranked for each that is wanted, so that some may be passed over; more only where all of those say the same.
+CANDIDATES = (4, 20, 100)
 QUANTISE_ABOVE = 20_000  # embedded memories; see docs/decisions/0004
 
 
@@ -75,7 +77,10 @@ class Recaller:
         """Choose, show and record, in one transaction; the query is embedded before it opens."""
         while True:
             question = self._question(request)
-            with organisation_transaction(self._engine, self._org_id) as connection:
+            # The planner takes the parts of a ranking for a few rows each, and would go through them over and over.
+            with organisation_transaction(
+                self._engine, self._org_id, switched_off=["enable_nestloop", "jit"]
+            ) as connection:
                 began = time.perf_counter()
                 census = organisations.census(
                     connection,
@@ -180,20 +185,23 @@ class Recaller:
         vector = question.vector if question else None
         quantised = vector is not None and census.embedded > QUANTISE_ABOVE
         model, dimensions = (question.pinned if question else None) or (None, 0)
-        candidates = rankings.ranked(
-            connection,
-            self._org_id,
-            request.query,
-            None if vector is None else searches.as_vector(vector),
-            model=model,
-            dimensions=dimensions,
-            now=census.now,
-            limit=request.limit,
-            kinds=request.kinds,
-            subject=request.subject,
-            quantised=quantised,
-        )
-        taken, passed_over = without_repeats(candidates, limit=request.limit)
+        for wanted in (factor * request.limit for factor in CANDIDATES):
+            candidates = rankings.ranked(
+                connection,
+                self._org_id,
+                request.query,
+                None if vector is None else searches.as_vector(vector),
+                model=model,
+                dimensions=dimensions,
+                now=census.now,
+                candidates=wanted,
+                kinds=request.kinds,
+                subject=request.subject,
+                quantised=quantised,
+            )
+            taken, passed_over = without_repeats(candidates, limit=request.limit)
+            if len(taken) == request.limit or len(candidates) < wanted:
+                break
         filling = self._newest(
             connection,
             request,

@@ -1,12 +1,17 @@
 """Recall: the exact block a model would see for a query, semantic beside recency."""
 
-from uuid import uuid4
+from uuid import UUID, uuid4
 
 import streamlit as st
 
-from memory_core import Kind, Purpose, Ranking, Recall, RecalledMemory, RecallMode
+from memory_core import Kind, MemoryCoreError, Purpose, Ranking, Recall, RecalledMemory, RecallMode
 from memory_core.config import HOSTED_TOKENS_PER_MINUTE
-from pages import explained, figures, gate, plain, safe_frame
+from memory_core.figures import BlockCost
+from memory_core.latency import block_cost, missing_for_a_cost, recorded_prompts
+from memory_core.prompt.shorter import further, shortened
+from memory_core.selection import Period, Selection
+from memory_core.units import in_time
+from pages import Visitor, explained, figures, gate, plain, require, safe_frame
 
 SCORE = "Of its ranking: the cosine similarity, and with hybrid what words, names and dates add."
 
@@ -80,6 +85,91 @@ def row(place: int, one: RecalledMemory) -> dict[str, object]:
     }
 
 
+def reading_cost(visitor: Visitor) -> tuple[BlockCost | None, str | None]:
+    """Return what a token of prompt takes by the calls of the last 30 days, or why that is not known."""
+    try:
+        prompts = recorded_prompts(visitor.org_id, Selection(period=Period.MONTH), settings=visitor.settings)
+    except MemoryCoreError as error:
+        return None, str(error)
+    return block_cost(prompts), missing_for_a_cost(prompts, visitor.org_id)
+
+
+@st.fragment
+def how_many(
+    visitor: Visitor,
+    recall_id: UUID,
+    scores: tuple[float | None, ...],
+    *,
+    cost: BlockCost | None,
+    no_cost: str | None,
+) -> None:
+    """Show what a block of the first memories of a preview takes, and what each further one adds.
+
+    It keeps the recall's identifier and numbers: the text is read again each time, so that what was erased meanwhile is
+    not shown, and what was disclosed by the preview is not disclosed once more.
+    """
+    require(visitor, "engineer")
+    with explained():
+        whole = visitor.store().shown(recall_id)
+    if whole is None:
+        return
+    st.header("How many to show")
+    st.caption(
+        "The first ones of the semantic preview; to look at fewer of them is no further disclosure. How often a further one "
+        "answers a question is measured in notebooks/recall_size.ipynb."
+    )
+    count = len(scores)
+    k = st.slider("Memories shown", 1, count, count, key=f"first_of_{recall_id}") if count > 1 else 1
+    block = shortened(whole, k)
+    minute = visitor.settings.tokens_per_minute or HOSTED_TOKENS_PER_MINUTE
+    rows = further(whole)
+    figures(
+        [
+            ("Memories", f"{k} of {count}", "The first ones of the semantic preview."),
+            ("Tokens", f"{block.tokens:,}", "Estimated, of the whole block."),
+            ("Of a minute", f"{block.tokens / minute:.1%}", f"Of {minute:,} tokens a minute."),
+            ("Prompt time", in_time(cost and cost.ms_per_token * block.tokens), "To read the block, if not cached."),
+            ("The last adds", f"{rows[k - 1].tokens:,}", f"Tokens that memory {k} adds to the block."),
+        ]
+    )
+    if cost is None:
+        st.caption("What a token of prompt takes is not known:")
+        plain(no_cost or "")
+    else:
+        st.caption(
+            f"At {cost.ms_per_token:,.2f} ms a token, the median of {cost.uncached_prompts:,} calls of the last 30 days that "
+            "were not cached."
+        )
+    st.dataframe(
+        safe_frame(
+            [
+                {
+                    "place": place,
+                    "shown": "yes" if place <= k else "no",
+                    "adds (tokens)": one.tokens,
+                    "score": "" if score is None else f"{score:.3f}",
+                    "text": one.value,
+                    "adds (time)": in_time(cost and cost.ms_per_token * one.tokens),
+                    "in all (tokens)": one.in_all,
+                    "of a minute": f"{one.in_all / minute:.1%}",
+                }
+                for place, (one, score) in enumerate(zip(rows, scores, strict=True), start=1)
+            ]
+        ),
+        hide_index=True,
+        column_config={
+            "adds (tokens)": st.column_config.NumberColumn(
+                "adds (tokens)", help="The first one has the fence and its two sentences as well."
+            ),
+            "score": st.column_config.TextColumn("score", help=SCORE),
+            "text": st.column_config.TextColumn("text", width="large"),
+        },
+    )
+    if k < count:  # all of them are the block above
+        st.text(f"The block of the first {k}:")
+        plain(block.text)
+
+
 visitor = gate("engineer", title="Recall")
 st.title("Recall")
 st.caption(
@@ -105,6 +195,7 @@ if pressed and not query.strip():
 elif pressed:
     run_id = f"preview-{uuid4().hex[:12]}"
     semantic, recency = st.columns(2, gap="large")
+    recalls = {}
     for column, heading, ranking in (
         (semantic, "Semantic", None),
         (recency, "Recency", Ranking.RECENCY),
@@ -112,7 +203,7 @@ elif pressed:
         with column:
             st.subheader(heading)
             with explained():
-                recall = visitor.store().recall(
+                recalls[heading] = visitor.store().recall(
                     query,
                     run_id=run_id,
                     limit=limit,
@@ -121,4 +212,7 @@ elif pressed:
                     ranking=ranking,
                     purpose=Purpose.PREVIEW,
                 )
-            outcome(recall, visitor.settings.tokens_per_minute)
+            outcome(recalls[heading], visitor.settings.tokens_per_minute)
+    scores = tuple(one.score for one in recalls["Semantic"].memories if one.shown)
+    cost, no_cost = reading_cost(visitor)
+    how_many(visitor, recalls["Semantic"].recall_id, scores, cost=cost, no_cost=no_cost)

@@ -112,6 +112,17 @@ def standing(cluster: embedded.Cluster, template: str) -> Iterator[Database]:
         yield database
 
 
+@pytest.fixture
+def temporary_folder(monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
+    """A folder of this test's own for what is made in passing; the database's user can enter it."""
+    folder = Path(tempfile.mkdtemp(prefix="memory-tests-"))
+    folder.chmod(0o755)
+    monkeypatch.setattr(tempfile, "tempdir", str(folder))
+    monkeypatch.setenv("TMPDIR", str(folder))
+    yield folder
+    shutil.rmtree(folder, ignore_errors=True)
+
+
 OpenStore = Callable[..., MemoryStore]
 
 

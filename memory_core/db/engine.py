@@ -5,7 +5,7 @@ from __future__ import annotations
 import atexit
 import re
 import threading
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any
 
@@ -82,43 +82,44 @@ def close_engines() -> None:
 
 
 @contextmanager
-def organisation_transaction(engine: Engine, org_id: str, *, is_brief: bool = False) -> Iterator[Connection]:
+def organisation_transaction(engine: Engine, org_id: str, *, switched_off: Sequence[str] = ()) -> Iterator[Connection]:
     """Open one transaction that sees one organisation's rows only; commits at the end, rolls back on any error.
 
-    A brief one does not wait for the disk: a crash of the server may lose it, and nothing else.
+    `switched_off` names settings of the server that are off in this transaction.
 
     Raises a `DatabaseError`, or `Refused` where a named constraint said no.
     """
     with translated_errors():
         try:
-            connection = _entered(engine, org_id, is_brief)
+            connection = _entered(engine, org_id, switched_off)
         except DBAPIError as error:
             if not error.connection_invalidated:
                 raise
             # A pooled connection that a restart of the server left behind; nothing was done on it, so once more.
-            connection = _entered(engine, org_id, is_brief)
+            connection = _entered(engine, org_id, switched_off)
         with connection:
             yield connection
             connection.commit()
 
 
-def _entered(engine: Engine, org_id: str, is_brief: bool) -> Connection:
+def _entered(engine: Engine, org_id: str, switched_off: Sequence[str]) -> Connection:
     connection = engine.connect()
     try:
-        enter_organisation(connection, org_id, also="; SET LOCAL synchronous_commit = off" if is_brief else "")
+        enter_organisation(connection, org_id, switched_off=switched_off)
     except BaseException:
         connection.close()
         raise
     return connection
 
 
-def enter_organisation(connection: Connection, org_id: str, *, also: str = "") -> None:
-    """Make this transaction see one organisation's rows only, with other settings of it in the same round trip.
+def enter_organisation(connection: Connection, org_id: str, *, switched_off: Sequence[str] = ()) -> None:
+    """Make this transaction see one organisation's rows only, with settings switched off in the same round trip.
 
     SET LOCAL with a quoted literal, and not set_config(), since only that reaches the workers of a distributed table.
     """
     statement = sql.SQL("SET LOCAL memory.org_id = {}").format(sql.Literal(org_id))
-    connection.exec_driver_sql(statement.as_string(None) + also)
+    off = [sql.SQL("SET LOCAL {} = off").format(sql.Identifier(name)) for name in switched_off]
+    connection.exec_driver_sql(sql.SQL("; ").join([statement, *off]).as_string(None))
 
 
 @contextmanager

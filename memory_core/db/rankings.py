@@ -5,6 +5,7 @@ docs/decisions/0011 says what each part is worth and how it was measured.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
@@ -14,6 +15,7 @@ from typing import Any
 from sqlalchemy import Connection
 
 from memory_core.db.memories import COLUMNS, memory_of
+from memory_core.db.tables import TYPOGRAPHIC, plain
 from memory_core.identifiers import identifier_refusal
 from memory_core.model import Kind, Memory, Subject
 
@@ -25,8 +27,10 @@ RUN = 0.2  # share of its run's best score
 MOST_TERMS = 24  # of a question, the longest: each is looked for in every memory
 SEEDS, QUANTISED_SEEDS = 50, 200  # of the nearest, and of those that share most words
 SAME = 0.95  # cosine from which two memories about one subject say the same
-CANDIDATES = 4  # for each memory that is wanted, so that some may be passed over
 
+_TOKEN = re.compile(r"[a-z0-9._:@/+-]+(?:'s)?")
+_ENDS = ".:/+-"
+_AS_PLAIN = str.maketrans(TYPOGRAPHIC, " " * len(TYPOGRAPHIC))
 _MONTHS = {
     "-01": "januari jan",
     "-02": "februari feb",
@@ -61,12 +65,12 @@ def ranked(
     model: str | None,
     dimensions: int,
     now: datetime,
-    limit: int,
+    candidates: int,
     kinds: Sequence[Kind] | None = None,
     subject: Subject | None = None,
     quantised: bool = False,
 ) -> list[Ranked]:
-    """Return live memories, best first, more than the limit by those that may be passed over.
+    """Return so many live memories, best first.
 
     With a vector of `model` they are ranked by vectors and words together, over the memories that it embedded; without one by
     words alone, over those that share any. `quantised` finds the nearest by the signs of their vectors.
@@ -74,10 +78,11 @@ def ranked(
     values: dict[str, Any] = {
         "org_id": org_id,
         "now": now,
-        "question": question,
+        "question": question.translate(_AS_PLAIN),
         "query": vector,
-        "candidates": CANDIDATES * limit,
-        "seeds": max(QUANTISED_SEEDS if quantised else SEEDS, CANDIDATES * limit),
+        "said": said_in(question),
+        "candidates": candidates,
+        "seeds": max(QUANTISED_SEEDS if quantised else SEEDS, candidates),
     }
     if kinds is not None:
         values["kinds"] = [kind.value for kind in kinds]
@@ -90,6 +95,13 @@ def ranked(
         Ranked(memory=memory_of(row, now=now), score=row.score, same_as=tuple(row.same_as or ()))
         for row in connection.exec_driver_sql(statement, values)
     ]
+
+
+def said_in(question: str) -> list[str]:
+    """Return what of a question may be the id of a subject, in small letters."""
+    tokens = _TOKEN.findall(question.translate(_AS_PLAIN).lower())
+    forms = {form for token in tokens for form in (token, token.rstrip(_ENDS), token.removesuffix("'s"))}
+    return sorted((forms | {part for form in forms for part in re.split("[:/]", form)}) - {""})
 
 
 @lru_cache
@@ -148,36 +160,41 @@ live AS MATERIALIZED (
            CASE WHEN words @@ (SELECT string_agg(wanted::text, ' | ')::tsquery FROM terms) THEN words END AS words
     FROM memory WHERE {{wanted}}
 ),
-subjects AS MATERIALIZED (
-    SELECT DISTINCT subject_type, subject_id FROM live WHERE subject_id IS NOT NULL
+-- Subjects whose id the question says.
+said AS MATERIALIZED (
+    SELECT DISTINCT subject_type, subject_id FROM live WHERE lower(subject_id) = ANY (%(said)s::text[])
 ),
 -- Subjects that the question names: by a word of their label or aliases, or by their whole id.
 named AS MATERIALIZED (
     SELECT subject_type, subject_id, term
     FROM (
-        SELECT subject_type, subject_id, lower(concat_ws(' ', label, array_to_string(aliases, ' '))) AS names
-        FROM directory WHERE org_id = %(org_id)s
-    ) AS known
-    -- The last letter of a word may be another in its stem.
-    JOIN terms ON strpos(names, left(term, greatest(1, length(term) - 1))) > 0 AND to_tsvector('english', names) @@ itself
+        SELECT subject_type, subject_id, to_tsvector('english', names) AS names
+        FROM (
+            SELECT subject_type, subject_id, {plain("lower(concat_ws(' ', label, array_to_string(aliases, ' ')))")} AS names
+            FROM directory WHERE org_id = %(org_id)s OFFSET 0
+        ) AS known
+        -- A stem may end otherwise than its word: in i or ie for y.
+        WHERE EXISTS (
+            SELECT FROM terms WHERE strpos(names, left(term, greatest(1, length(term) - 1))) > 0
+               OR (right(term, 2) = 'ie' AND strpos(names, left(term, length(term) - 2) || 'y') > 0)
+        )
+        OFFSET 0
+    ) AS likely JOIN terms ON names @@ itself
     UNION
     SELECT subject_type, subject_id, term
-    FROM subjects JOIN terms ON to_tsvector('english', subject_id) @@ itself
-    WHERE strpos(
-        ' ' || regexp_replace(lower(%(question)s), '[^[:alnum:]]+', ' ', 'g') || ' ',
-        ' ' || btrim(regexp_replace(lower(subject_id), '[^[:alnum:]]+', ' ', 'g')) || ' '
-    ) > 0
+    FROM said JOIN terms ON to_tsvector('english', subject_id) @@ itself
 ),
 hits AS MATERIALIZED (
-    SELECT memory_id, term FROM terms JOIN (SELECT memory_id, words FROM live WHERE words IS NOT NULL) AS likely
+    SELECT memory_id, run_id, created_at, term
+    FROM terms JOIN (SELECT memory_id, run_id, created_at, words FROM live WHERE words IS NOT NULL) AS likely
     ON words @@ wanted
 ),
 held AS MATERIALIZED (
-    SELECT memory_id, term, bool_or(says) AS says, bool_or(bears) AS bears
+    SELECT memory_id, min(run_id) AS run_id, min(created_at) AS created_at, term, bool_or(says) AS says, bool_or(bears) AS bears
     FROM (
-        SELECT memory_id, term, true AS says, false AS bears FROM hits
+        SELECT memory_id, run_id, created_at, term, true AS says, false AS bears FROM hits
         UNION ALL
-        SELECT memory_id, term, false, true FROM named JOIN live USING (subject_type, subject_id)
+        SELECT memory_id, run_id, created_at, term, false, true FROM named JOIN live USING (subject_type, subject_id)
     ) AS together
     GROUP BY memory_id, term
 ),
@@ -195,8 +212,8 @@ weights AS MATERIALIZED (
 seeds AS MATERIALIZED (
     {{nearest}}
     (
-        SELECT run_id FROM (SELECT memory_id, sum(idf) AS said FROM held JOIN weights USING (term) GROUP BY memory_id) AS own
-        JOIN live USING (memory_id) ORDER BY said DESC, created_at DESC LIMIT %(seeds)s
+        SELECT min(run_id) FROM held JOIN weights USING (term) GROUP BY memory_id
+        ORDER BY sum(idf) DESC, min(created_at) DESC LIMIT %(seeds)s
     )
 ),
 placed AS MATERIALIZED (
@@ -232,14 +249,15 @@ scored AS MATERIALIZED (
     WHERE {{found}}
 ),
 best AS MATERIALIZED (
-    -- Where the question's words are nowhere, the order is the vectors' alone.
+    -- Where the question's words are in no text, the order is the vectors' alone.
     SELECT memory_id, own + CASE WHEN EXISTS (SELECT FROM hits) THEN {RUN} ELSE 0 END * best_of_run AS score
     FROM scored JOIN (SELECT run_id, max(own) AS best_of_run FROM scored GROUP BY run_id) AS runs USING (run_id)
     ORDER BY score DESC, created_at DESC, memory_id DESC LIMIT %(candidates)s
 ),
 chosen AS MATERIALIZED (
     SELECT row_number() OVER (ORDER BY score DESC, created_at DESC, memory_id DESC) - 1 AS place, score, memory.*
-    FROM best JOIN memory USING (memory_id) WHERE memory.org_id = %(org_id)s
+    FROM best JOIN memory USING (memory_id)
+    WHERE memory.org_id = %(org_id)s AND memory_id = ANY (ARRAY(SELECT memory_id FROM best))
 )
 SELECT memory.score, {{columns}}, (
     SELECT array_agg(better.place) FROM chosen AS better

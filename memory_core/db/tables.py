@@ -39,6 +39,17 @@ def is_identifier(column: str) -> str:
     return f"{column} ~ '{IDENTIFIER}'"
 
 
+TYPOGRAPHIC = "‘’‚‛“”„‟«»‹›–—―…·•"
+
+
+def plain(expression: str) -> str:
+    """Return the SQL for a text with spaces for its typographic quotes and dashes.
+
+    To a database whose locale is C they are letters, so that a word beside one would be another word.
+    """
+    return f"translate({expression}, '{TYPOGRAPHIC}', '{' ' * len(TYPOGRAPHIC)}')"
+
+
 # Ids only: the one list from which work is taken organisation by organisation, so it has no row level security.
 organisation = Table(
     "organisation",
@@ -88,7 +99,7 @@ memory = Table(
     Column("embedding", HALFVEC()),
     Column("embedding_model", Text),
     # Computed by the database from the text, and gone with it.
-    Column("words", TSVECTOR, Computed("to_tsvector('english'::regconfig, text)", persisted=True)),
+    Column("words", TSVECTOR, Computed(f"to_tsvector('english'::regconfig, {plain('text')})", persisted=True)),
     Column("restricted_at", INSTANT),
     Column("hold", Text),
     Column("forgotten_at", INSTANT),

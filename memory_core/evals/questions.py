@@ -11,6 +11,7 @@ from memory_core.errors import LineRefused, Refusal, Refused
 from memory_core.identifiers import identifier_refusal
 from memory_core.rules.request import recall_request
 
+ALL = "all"  # what stands for every category together
 NO_CATEGORY = "uncategorised"
 MAX_CATEGORY = 64
 
@@ -26,11 +27,18 @@ class Question:
     category: str
 
 
-def read_questions(stream: BinaryIO, sources: Mapping[str, Set[str]], *, org_id: str | None = None) -> list[Question]:
+def read_questions(
+    stream: BinaryIO,
+    sources: Mapping[str, Set[str]],
+    *,
+    org_id: str | None = None,
+    allow_missing: bool = False,
+) -> list[Question]:
     """Read a file of questions about memories whose sources are given by organisation; blank lines are passed over.
 
     Each line is a JSON object of `org_id`, `question` and `evidence` (a list of sources), and optionally `category`; any
-    other field is passed over. `org_id` replaces every line's own. Raises `LineRefused` for the first bad line, or `Refused`
+    other field is passed over. `org_id` replaces every line's own. With `allow_missing` evidence that names no memory counts as
+    never found, instead of being refused. Raises `LineRefused` for the first bad line, or `Refused`
     where there is no question.
     """
     questions: list[Question] = []
@@ -39,7 +47,9 @@ def read_questions(stream: BinaryIO, sources: Mapping[str, Set[str]], *, org_id:
         if not raw.strip():
             continue
         try:
-            questions.append(_question(number, raw, sources, org_id=org_id))
+            questions.append(
+                _question(number, raw, None if allow_missing else sources, org_id=org_id, organisations=sources.keys())
+            )
         except Refused as refused:
             faults.append((number, refused.refusal))
     if faults:
@@ -50,12 +60,16 @@ def read_questions(stream: BinaryIO, sources: Mapping[str, Set[str]], *, org_id:
     return questions
 
 
-def _question(number: int, raw: bytes, sources: Mapping[str, Set[str]], *, org_id: str | None) -> Question:
+def _question(
+    number: int, raw: bytes, sources: Mapping[str, Set[str]] | None, *, org_id: str | None, organisations: Set[str]
+) -> Question:
     fields = _object(raw, first=number == 1)
     owner = fields.get("org_id") if org_id is None else org_id
     refusal = identifier_refusal(owner, field="org_id")
     if refusal:
         raise Refused(refusal)
+    if owner not in organisations:
+        raise Refused(_refusal("question_has_memories", "org_id", f"is {str(owner)!r}, of which there are no memories"))
     text = fields.get("question")
     asked = recall_request(
         text, run_id="eval", limit=1, token_budget=None, kinds=None, subject=None, ranking=None, purpose="preview"
@@ -67,15 +81,29 @@ def _question(number: int, raw: bytes, sources: Mapping[str, Set[str]], *, org_i
         org_id=str(owner),
         text=str(text),
         evidence=_evidence(fields.get("evidence"), str(owner), sources),
-        category=str(fields.get("category", NO_CATEGORY))[:MAX_CATEGORY],
+        category=_category(fields.get("category", NO_CATEGORY)),
     )
 
 
-def _evidence(listed: Any, org_id: str, sources: Mapping[str, Set[str]]) -> frozenset[str]:
+def _category(given: Any) -> str:
+    category = str(given) if isinstance(given, str | int) and not isinstance(given, bool) else ""
+    if not category.strip() or len(category) > MAX_CATEGORY or not category.isprintable() or "|" in category:
+        reason = f"must be a word or a number, up to {MAX_CATEGORY} characters on one line, without |"
+        raise Refused(_refusal("category_is_a_word", "category", reason))
+    if category == ALL:
+        raise Refused(
+            _refusal("category_is_a_word", "category", f"must not be {ALL!r}, which stands for every question")
+        )
+    return category
+
+
+def _evidence(listed: Any, org_id: str, sources: Mapping[str, Set[str]] | None) -> frozenset[str]:
     if not isinstance(listed, list) or not listed or not all(isinstance(one, str) for one in listed):
         raise Refused(_refusal("evidence_is_a_list", "evidence", "must be a list of one source or more"))
     if len(set(listed)) < len(listed):
         raise Refused(_refusal("evidence_is_named_once", "evidence", "names a source twice"))
+    if sources is None:
+        return frozenset(listed)
     known = sources.get(org_id, frozenset())
     for one in listed:
         if one in known:
@@ -88,12 +116,21 @@ def _evidence(listed: Any, org_id: str, sources: Mapping[str, Set[str]]) -> froz
 
 def _object(raw: bytes, *, first: bool) -> dict[str, Any]:
     try:
-        value = json.loads(raw.decode("utf-8-sig" if first else "utf-8"))
+        value = json.loads(raw.decode("utf-8-sig" if first else "utf-8"), object_pairs_hook=_once)
+    except Refused:
+        raise
     except (ValueError, RecursionError):
         raise Refused(_refusal("line_is_json", "line", "is no JSON object in UTF-8")) from None
     if not isinstance(value, dict):
         raise Refused(_refusal("line_is_json", "line", "is no JSON object"))
     return value
+
+
+def _once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    fields = dict(pairs)
+    if len(fields) < len(pairs):
+        raise Refused(_refusal("field_is_given_once", "line", "gives a field twice"))
+    return fields
 
 
 def _refusal(rule: str, field: str, reason: str) -> Refusal:

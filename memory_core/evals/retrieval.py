@@ -10,10 +10,9 @@ from itertools import combinations
 import numpy
 from numpy.typing import NDArray
 
-from memory_core.evals.questions import Question
+from memory_core.evals.questions import ALL, Question
 
 RESAMPLES = 2000
-ALL = "all"
 Floats = NDArray[numpy.float64]
 Places = NDArray[numpy.int64]
 
@@ -109,13 +108,14 @@ def measured(
     if not answered:
         return Report(rows=(), comparisons=())
     first = next(iter(answered.values()))
-    categories = {ALL: list(range(len(first)))}
+    if not first:
+        return Report(rows=(), comparisons=())
+    by_category: dict[str, list[int]] = {}
     for place, one in enumerate(first):
-        categories.setdefault(one.question.category, []).append(place)
-    if len(categories) == 2:  # all of them are of one category
-        categories = {ALL: categories[ALL]}
+        by_category.setdefault(one.question.category, []).append(place)
+    parts = [(ALL, list(range(len(first)))), *(by_category.items() if len(by_category) > 1 else ())]
     rows, comparisons = [], []
-    for category, places in categories.items():
+    for category, places in parts:
         draws = numpy.random.default_rng(seed).integers(0, len(places), (resamples, len(places)))
         for k in ks:
             any_at: dict[str, Floats] = {}

@@ -22,6 +22,7 @@ from memory_core.rules.request import MAX_LIMIT
 from memory_core.store import MemoryStore
 
 Progress = Callable[[int, int], None]  # done, of how many
+BOUNDARY = "9f2c61d0"
 
 
 @contextmanager
@@ -50,7 +51,8 @@ class Trial:
     def __init__(self, settings: Settings, lines: Sequence[Line | Fault], *, progress: Progress | None = None) -> None:
         """Load them into the database of the settings; raises `LineRefused` for a bad line, or an `EmbedderError`."""
         good = [line for line in lines if isinstance(line, Line)]
-        given = [line.draft.created_at for line in good if isinstance(line.draft.created_at, datetime)]
+        moments = [moment for line in good for moment in (line.draft.created_at, line.draft.last_seen_at)]
+        given = [moment for moment in moments if isinstance(moment, datetime)]
         aware = [moment for moment in given if moment.tzinfo is not None]
         # The moment of asking: just after the newest was written, so that a set gives the same figures in a year.
         now = max(aware) + timedelta(minutes=1) if aware else datetime.now(UTC)
@@ -59,7 +61,8 @@ class Trial:
         import_lines(database.usable_engine(settings), lines, clock=self._clock)
         self.sources: dict[str, set[str]] = {}
         for line in good:
-            self.sources.setdefault(line.org_id, set()).update(str(line.draft.source or "").split(","))
+            named = set(str(line.draft.source or "").split(",")) - {""}
+            self.sources.setdefault(line.org_id, set()).update(named)
         self._stores: dict[str, MemoryStore] = {}
         done = 0
         for org_id in self.sources:
@@ -94,7 +97,13 @@ class Trial:
 def _answered(question: Question, recall: Recall) -> Answered:
     memories = [one.memory for one in recall.memories]
     blocks = [
-        memory_block(memories[:count], mode=recall.mode, reason=recall.reason, token_budget=None).block
+        memory_block(
+            memories[:count],
+            mode=recall.mode,
+            reason=recall.reason,
+            token_budget=None,
+            draw_boundary=lambda: BOUNDARY,  # a random one would be more or fewer tokens each time
+        ).block
         for count in range(1, len(memories) + 1)
     ]
     return Answered(

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Iterator
+from contextlib import closing
 from typing import Any, cast
 
 import httpx
@@ -45,7 +46,7 @@ class ChatCompletions:
             timeout=None,
             # The package takes a client of httpx as well as of its own httpx2: one transport serves both kinds of server.
             http_client=cast(
-                "Any", httpx.Client(transport=Transport(with_key=True), trust_env=False, follow_redirects=False)
+                "Any", httpx.Client(transport=Transport(key=self._server.key), trust_env=False, follow_redirects=False)
             ),
         )
 
@@ -54,17 +55,19 @@ class ChatCompletions:
         reason: str | None = None
         has_ended = False
         try:
-            for chunk in self._answer(request):
-                for choice in chunk.choices or ():
-                    if choice.index or choice.delta is None:  # one answer was asked for
-                        continue
-                    reason = choice.finish_reason or reason
-                    yield _piece(choice.delta)
-                if (
-                    chunk.usage and reason and not has_ended
-                ):  # some count along with every chunk; before the end it is not it
-                    has_ended = True
-                    yield _ending(reason, chunk.usage)
+            # Closed here, whatever becomes of it: left to the garbage collector it would be closed on any thread, also on one
+            # that holds the lock of the connections, which then waits for itself.
+            with closing(self._answer(request)) as answer:
+                for chunk in answer:
+                    for choice in chunk.choices or ():
+                        if choice.index or choice.delta is None:  # one answer was asked for
+                            continue
+                        reason = choice.finish_reason or reason
+                        yield _piece(choice.delta)
+                    # Some count along with every chunk; before the end it is not it.
+                    if chunk.usage and reason and not has_ended:
+                        has_ended = True
+                        yield _ending(reason, chunk.usage)
             if reason and not has_ended:
                 has_ended = True
                 yield _ending(reason, None)
@@ -97,7 +100,7 @@ class ChatCompletions:
         """Close its connections."""
         self._client.close()
 
-    def _answer(self, request: Request) -> Iterator[ChatCompletionChunk]:
+    def _answer(self, request: Request) -> openai.Stream[ChatCompletionChunk]:
         asked: dict[str, Any] = {
             "model": request.model,
             "messages": [as_completion(message) for message in request.messages],
@@ -110,7 +113,7 @@ class ChatCompletions:
             "seed": request.seed,
         }
         given = {name: value for name, value in asked.items() if value is not None}
-        create: Callable[..., Iterator[ChatCompletionChunk]] = self._client.chat.completions.create
+        create: Callable[..., openai.Stream[ChatCompletionChunk]] = self._client.chat.completions.create
         try:
             return create(**given, **{self._cap: request.output_cap})
         except openai.BadRequestError as error:

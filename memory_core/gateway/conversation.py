@@ -82,7 +82,7 @@ class Message:
         object.__setattr__(self, "tool_calls", tuple(self.tool_calls))
         _refuse_unless(all(isinstance(one, ToolCall) for one in self.tool_calls), "tool_calls", "must be tool calls")
         _refuse_unless(self.answers is None or isinstance(self.answers, ToolCall), "answers", "must be a tool call")
-        _refuse_unless(_is_within(self.memory_tokens, MOST_TOKENS), "memory_tokens", "must count from 0")
+        _refuse_unless(_is_count(self.memory_tokens), "memory_tokens", "must count from 0")
 
     @classmethod
     def memories(cls, block: Block) -> Message:
@@ -173,11 +173,15 @@ class Ending:
 
     def __post_init__(self) -> None:
         for name in ("prompt_tokens", "output_tokens", "cached_tokens"):
-            if not _is_within(getattr(self, name), MOST_TOKENS):
+            if not _is_count(getattr(self, name)):
                 object.__setattr__(self, name, None)
         for name in ("load_ms", "prompt_ms", "generation_ms"):
             if not _is_within(getattr(self, name), LONGEST_MS):
                 object.__setattr__(self, name, None)
+
+
+def _is_count(value: object) -> bool:
+    return isinstance(value, int) and _is_within(value, MOST_TOKENS)
 
 
 def _is_within(value: object, most: float) -> bool:

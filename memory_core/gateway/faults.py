@@ -25,22 +25,31 @@ from memory_core.errors import (
 MOST_WORDS = 200  # characters of a server's own message that are handed on
 MOST_READ = 4000  # … and that are looked at
 NOTHING_MORE = "its words are left out, as they may repeat the prompt; see its own log"
-_NAME = r"[A-Za-z0-9._:@/+-]{1,128}"
+# What stands where a name belongs may be anything that was said, so of names only those that are ours are handed on.
+_NAME = r"(?P<name>[A-Za-z0-9._:@/+-]{1,128})"
+OUR_NAMES = frozenset(
+    (
+        *("model", "messages", "tools", "tool_choice", "stream", "stream_options"),
+        *("max_tokens", "max_completion_tokens"),
+        *("reasoning_effort", "think", "keep_alive", "truncate", "shift"),
+        *("num_ctx", "num_thread", "num_predict", "temperature", "seed"),
+    )
+)
 # The messages of Ollama, llama.cpp and hosted models that say what is wrong and nothing of what was said.
 HARMLESS = [
     re.compile(pattern, re.IGNORECASE)
     for pattern in (
         r"server busy(?:, please try again\.)?(?: maximum pending requests exceeded)?",
-        r"an error was encountered while running the model: (?:unexpected EOF|[a-z ]{1,60}$)",
-        r"model requires more system memory \([0-9.]+ [KMGT]i?B\) than is available \([0-9.]+ [KMGT]i?B\)",
-        r"request \([0-9]+ tokens\) exceeds the available context size \([0-9]+ tokens\)",
-        r"(?:input|prompt)? ?(?:length )?exceeds (?:the )?(?:available |maximum )?context (?:length|size|window)",
-        r"maximum context length is [0-9]+ tokens",
+        r"an error was encountered while running the model: unexpected EOF",
+        r"model requires more system memory \([0-9.]{1,9} [KMGT]i?B\) than is available \([0-9.]{1,9} [KMGT]i?B\)",
+        r"request \([0-9]{1,9} tokens\) exceeds the available context size \([0-9]{1,9} tokens\)",
+        r"exceeds (?:the )?(?:available |maximum )?context (?:length|size|window)",
+        r"maximum context length is [0-9]{1,9} tokens",
         r"does not support (?:tools|thinking|chat)",
         r"invalid (?:think|reasoning) value",
         r"think must be a boolean or string",
         r"time: invalid duration",
-        rf'option "{_NAME}" must be of type [a-z0-9]+',
+        rf'option "{_NAME}" must be of type (?:integer|number|float32|float64|string|boolean|array|object)',
         r"invalid format",
         rf"model [\"']?{_NAME}[\"']? not found",
         rf"[\"']?{_NAME}[\"']? (?:model )?(?:does not exist|is not available)",
@@ -163,8 +172,21 @@ def said_by(words: str) -> str:
             break
         words = inner
     line = " ".join(words[:MOST_READ].split())
-    known = [match[0] for match in (pattern.search(line) for pattern in HARMLESS) if match]
-    return "; ".join(known)[:MOST_WORDS] or NOTHING_MORE
+    known: list[str] = []
+    for pattern in HARMLESS:
+        match = pattern.search(line)
+        said = "" if match is None else _without_its_name(match)
+        if said and not any(said in other for other in known):
+            known.append(said)
+    return "; ".join(known)[:MOST_WORDS].rstrip() or NOTHING_MORE
+
+
+def _without_its_name(match: re.Match[str]) -> str:
+    name = match.groupdict().get("name")
+    if name is None or name in OUR_NAMES:
+        return match[0]
+    begins, ends = (at - match.start() for at in match.span("name"))
+    return f"{match[0][:begins]}…{match[0][ends:]}"
 
 
 def _message_in(words: str) -> str | None:

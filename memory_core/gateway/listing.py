@@ -21,9 +21,9 @@ def listed_models(settings: Settings) -> frozenset[str] | None:
     try:
         with (
             within(Deadline(LIMIT_S)),
-            httpx.Client(transport=Transport(with_key=True), trust_env=False, follow_redirects=False) as client,
+            httpx.Client(transport=Transport(key=server.key), trust_env=False, follow_redirects=False) as client,
         ):
-            answer = client.get(f"{server.address}/models", headers={"Authorization": f"Bearer {server.key}"})
+            answer = client.get(f"{server.address}/models")
             if answer.status_code in (404, 405, 501):
                 return None
             if not answer.is_success:

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Mapping, Sequence
-from typing import Any
+from collections.abc import Generator, Iterator, Mapping, Sequence
+from contextlib import closing
+from typing import Any, cast
 
 import ollama
 from httpx import HTTPStatusError
@@ -54,14 +55,16 @@ class Native:
         body = self._body(request)
         try:
             # Not through the package's chat(): it drops what it does not know of a tool's schema, and cannot say truncate.
-            answer: Iterator[ollama.ChatResponse] = self._client._request(
-                ollama.ChatResponse, "POST", "/api/chat", json=body, stream=True
+            answer = cast(
+                "Generator[ollama.ChatResponse]",
+                self._client._request(ollama.ChatResponse, "POST", "/api/chat", json=body, stream=True),
             )
-            for part in answer:
-                yield _piece(part)
-                if part.done:
-                    yield _ending(part)
-                    has_ended = True
+            with closing(answer):  # or the garbage collector does, on any thread
+                for part in answer:
+                    yield _piece(part)
+                    if part.done:
+                        yield _ending(part)
+                        has_ended = True
         except GatewayError:
             raise
         except ollama.ResponseError as error:
@@ -170,7 +173,7 @@ def _ending(part: ollama.ChatResponse) -> Ending:
         return absent if reported is None else reported
 
     def ms(nanoseconds: int | None) -> float | None:
-        return absent if nanoseconds is None else min(nanoseconds, 10**18) / 1e6
+        return absent if nanoseconds is None else max(-1, min(nanoseconds, 10**18)) / 1e6
 
     return Ending(
         finish_reason=reasons.get(part.done_reason or "", FinishReason.OTHER),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from contextlib import closing
 
 import ollama
 
@@ -32,9 +33,10 @@ def pull(settings: Settings, model: str, *, progress: Progress = lambda status, 
     client = ollama_client(settings, silence_s=SILENCE_S)
     status = None
     try:
-        for part in client.pull(model, stream=True):
-            status = part.status
-            progress(status or "", _bytes(part.completed), _bytes(part.total))
+        with closing(client.pull(model, stream=True)) as answer:  # type: ignore[type-var]
+            for part in answer:
+                status = part.status
+                progress(status or "", _bytes(part.completed), _bytes(part.total))
     except ollama.ResponseError as error:
         said = str(error.error)
         if ("does not exist" in said or "not found" in said) and "page not found" not in said:

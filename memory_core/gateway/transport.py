@@ -22,7 +22,7 @@ CONNECT_LIMIT_S = 5.0
 WRITE_LIMIT_S = 60.0
 MOST_BYTES = 64 * 1024 * 1024  # of one answer; no model writes as much
 
-HEADERS = frozenset({b"host", b"accept", b"connection", b"content-type", b"content-length", b"user-agent"})
+HEADERS = frozenset({b"accept", b"connection", b"content-length"})  # that are taken over from the client packages
 
 _current = threading.local()
 
@@ -146,6 +146,7 @@ class _Body(httpx.SyncByteStream):
             for part in self._stream:
                 count += len(part)
                 if count > MOST_BYTES:
+                    self.close()
                     raise httpx.ReadError("the answer does not end")
                 yield part
 
@@ -156,12 +157,12 @@ class _Body(httpx.SyncByteStream):
 class Transport(httpx.BaseTransport):
     """Sends httpx requests over connections that end with their deadline. Reads no proxy from the environment.
 
-    Of the headers only those that are needed: the client packages add some from the environment. `with_key` lets the
-    authorization through.
+    The headers that matter are written here: the client packages add some from the environment, or put them in the place
+    of their own. `key` is sent as the authorization.
     """
 
-    def __init__(self, *, with_key: bool = False) -> None:
-        self._headers = HEADERS | {b"authorization"} if with_key else HEADERS
+    def __init__(self, *, key: str | None = None) -> None:
+        self._authorization = [] if key is None else [(b"Authorization", f"Bearer {key}".encode())]
         self._pool = httpcore.ConnectionPool(
             ssl_context=httpx.create_ssl_context(),
             max_connections=256,
@@ -183,7 +184,11 @@ class Transport(httpx.BaseTransport):
                     method=request.method,
                     url=httpcore.URL(scheme=url.raw_scheme, host=url.raw_host, port=url.port, target=url.raw_path),
                     headers=[
-                        *((name, value) for name, value in request.headers.raw if name.lower() in self._headers),
+                        (b"Host", url.netloc),
+                        (b"User-Agent", b"memory-workbench"),
+                        (b"Content-Type", b"application/json"),
+                        *self._authorization,
+                        *((name, value) for name, value in request.headers.raw if name.lower() in HEADERS),
                         # An answer that unpacks to gigabytes is one that nobody asked for.
                         (b"Accept-Encoding", b"identity"),
                     ],

@@ -10,6 +10,9 @@ BLUE, AMBER, RED, GREEN, GREY = "#3d8fb8", "#c98a1b", "#d1495b", "#4c9f70", "#8a
 
 def titled(chart: go.Figure, *, title: str, x: str, y: str, height: int = 300) -> go.Figure:
     """Give a chart its title and the names of its axes, with their units."""
+    for axes in (chart.update_xaxes, chart.update_yaxes):
+        # Or numbers and titles have no room where no theme makes it, as in a notebook.
+        axes(automargin=True, title_standoff=10)
     return chart.update_layout(
         title=title,
         xaxis_title=x,

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import io
 import json
+import sys
 from collections.abc import Callable, Iterator
 
 import pytest
@@ -96,6 +98,36 @@ def test_chat_without_a_configured_model_says_so_and_discloses_nothing(
     assert (status, out) == (1, "")
     assert err.startswith("no chat model is configured: set MODEL_API_KEY")
     assert store.held(Subject("candidate", "c-81")).memories[0].disclosures == ()
+
+
+@pytest.mark.parametrize(
+    ("given", "prompt"),
+    [
+        (b"How soon can Zo\xc3\xab start?\n", "How soon can Zoë start?"),
+        (b"two\nlines", "two\nlines"),
+        (b"-\n", "-"),
+        (b"not \xff UTF-8", "not \ufffd UTF-8"),
+    ],
+)
+def test_a_dash_reads_the_prompt_from_standard_input(
+    given: bytes, prompt: str, run: Run, ollama: Wire, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(given)))
+    status, out, _ = run("chat", "-")
+    assert (status, out) == (0, "Awesome, welcome to the world of the sea!\n")
+    (asked,) = ollama.asked_for("/api/chat")
+    assert [message["content"] for message in asked.body["messages"]] == [prompt]
+
+
+@pytest.mark.parametrize("given", [b"", b" \n", None])
+def test_standard_input_without_a_prompt_is_refused_in_one_line(
+    given: bytes | None, run: Run, ollama: Wire, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(sys, "stdin", None if given is None else io.TextIOWrapper(io.BytesIO(given)))
+    status, out, err = run("chat", "-")
+    assert (status, out) == (1, "")
+    assert err.count("\n") == 1
+    assert ollama.asked_for("/api/chat") == []
 
 
 def test_an_answer_acts_on_no_terminal(run: Run, ollama: Wire) -> None:

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import ctypes
 import json
+import threading
 import time
 from collections.abc import Iterator
 from datetime import timedelta
@@ -10,14 +12,30 @@ from typing import Any
 
 import pytest
 from conftest import Database
-from talking import HOSTED, KINDS, NATIVE, Kind, Said, away, calls_on_record, gateway, says, user
+from talking import (
+    HOSTED,
+    KINDS,
+    NATIVE,
+    SHOWS_TOOLS,
+    WEATHER,
+    Kind,
+    Said,
+    away,
+    calls_on_record,
+    gateway,
+    says,
+    user,
+)
 from waiting import until
 from wire import Wire, lines, never
 
 from memory_core.calls import Begun, CallEnd, CallStart, Wait
+from memory_core.db.engine import engine_for
 from memory_core.errors import CallCancelled, DatabaseError, DeadlineExceeded, ModelUnavailable, Refused
 from memory_core.gateway.calling import close_servers
 from memory_core.gateway.gateway import Gateway
+from memory_core.gateway.prompt_size import prompt_tokens
+from memory_core.journal import CallJournal
 
 both = pytest.mark.parametrize("kind", KINDS, ids=repr)
 
@@ -118,6 +136,8 @@ def test_a_call_that_cannot_be_recorded_leaves_no_half_record(wire: Wire, databa
         {"seed": 1.5},
         {"seed": True},
         {"deadline_s": True},
+        {"deadline_s": 0.0009},
+        {"deadline_s": 5e-324},
     ],
     ids=str,
 )
@@ -138,6 +158,136 @@ def test_what_only_speaks_like_an_ollama_and_measures_nothing_is_not_said_to_hav
     record = gateway(database, NATIVE.settings(wire.url)).chat(user(), run_id="r-1").record
     assert (record.prompt_tokens, record.output_tokens, record.generation_ms, record.cold) == (None, None, None, None)
     assert record.counted_tokens > 0
+
+
+@both
+def test_messages_and_tools_may_come_one_by_one(kind: Kind, wire: Wire, database: Database) -> None:
+    wire.answers[kind.path] = says(kind)
+    wire.answers["/api/show"] = SHOWS_TOOLS
+    asks = gateway(database, kind.settings(wire.url))
+    asks.chat(user(), run_id="r-1", tools=[WEATHER])
+    reply = asks.chat((one for one in user()), run_id="r-2", tools=(one for one in [WEATHER]))  # type: ignore[arg-type]
+    assert reply.content == "Sunny."
+    first, second = (asked.body for asked in wire.asked_for(kind.path))
+    assert first == second
+    assert second["messages"]
+    assert second["tools"]
+    whole, one_by_one = calls_on_record(database)
+    assert whole["estimated_tokens"] == one_by_one["estimated_tokens"]
+
+
+@pytest.mark.parametrize(
+    ("messages", "tools"),
+    [
+        ("hello", ()),
+        (["hello"], ()),
+        ([{"role": "user", "content": "hello"}], ()),
+        ([*user(), None], ()),
+        (user(), [{"name": "get_weather"}]),
+        (user(), "get_weather"),
+        (user(), [None]),
+    ],
+    ids=str,
+)
+def test_what_is_no_message_or_no_tool_is_refused_at_once(
+    messages: Any, tools: Any, wire: Wire, database: Database
+) -> None:
+    with pytest.raises(Refused):
+        gateway(database, NATIVE.settings(wire.url)).stream(messages, run_id="r-1", tools=tools)
+    assert wire.asked == []
+    assert calls_on_record(database) == []
+
+
+@both
+@pytest.mark.parametrize("after", [0, 1])
+def test_a_stream_that_another_thread_closes_is_cancelled(
+    kind: Kind, after: int, wire: Wire, database: Database
+) -> None:
+    wire.answers[kind.path] = says(kind, Said(pieces=("Sun",) * after, reason=None), end="open")
+    stream = gateway(database, kind.settings(wire.url)).stream(user(), run_id="r-1", deadline_s=30)
+
+    def close() -> None:
+        until(lambda: bool(wire.asked_for(kind.path)))
+        time.sleep(0.2)
+        stream.close()
+
+    closing = threading.Thread(target=close)
+    began = time.monotonic()
+    closing.start()
+    with pytest.raises(CallCancelled):
+        list(stream)
+    closing.join(timeout=5)
+    assert time.monotonic() - began < 5
+    (kept,) = calls_on_record(database)
+    assert (kept["error_code"], kept["finish_reason"]) == ("gateway.cancelled", None)
+    assert kept["ended_at"] is not None
+
+
+def test_a_stream_that_is_closed_while_it_waits_for_its_turn_gives_it_to_nobody_else(
+    wire: Wire, database: Database
+) -> None:
+    wire.answers[NATIVE.path] = says(NATIVE, Said(pieces=("a",) * 20), pause_s=0.05)
+    asks = gateway(database, NATIVE.settings(wire.url))
+    first = asks.stream(user(), run_id="r-1")
+    next(first)
+    waiting = asks.stream(user(), run_id="r-2", deadline_s=30)
+    threading.Timer(0.2, waiting.close).start()
+    with pytest.raises(CallCancelled):
+        next(waiting)
+    list(first)
+    assert asks.chat(user(), run_id="r-3", deadline_s=5).content == "a" * 20
+    kept = {one["run_id"]: one for one in calls_on_record(database)}["r-2"]
+    assert (kept["error_code"], kept["attempts"], kept["counted_tokens"]) == ("gateway.cancelled", 0, 0)
+
+
+@both
+@pytest.mark.parametrize("stop", [KeyboardInterrupt, SystemExit])
+def test_a_call_that_is_stopped_before_its_first_token_counts_its_prompt(
+    stop: type[BaseException], kind: Kind, wire: Wire, database: Database
+) -> None:
+    wire.answers[kind.path] = never
+    stream = gateway(database, kind.settings(wire.url)).stream(user(), run_id="r-1", deadline_s=30)
+    came: list[BaseException] = []
+
+    def listen() -> None:
+        try:
+            next(stream)
+        except BaseException as error:
+            came.append(error)
+
+    listening = threading.Thread(target=listen)
+    listening.start()
+    until(lambda: bool(wire.asked_for(kind.path)))
+    # As the interpreter stops a thread that waits.
+    ctypes.pythonapi.PyThreadState_SetAsyncExc(ctypes.c_ulong(listening.ident or 0), ctypes.py_object(stop))
+    listening.join(timeout=10)
+    assert [type(error) for error in came] == [stop]
+    (kept,) = calls_on_record(database)
+    assert (kept["error_code"], kept["attempts"]) == ("gateway.cancelled", 1)
+    assert kept["counted_tokens"] == prompt_tokens(user())
+
+
+def test_a_call_that_is_stopped_as_it_begins_has_its_end_and_reserves_nothing(wire: Wire, database: Database) -> None:
+    wire.answers[NATIVE.path] = says(NATIVE)
+
+    class Interrupted(CallJournal):
+        """A journal whose caller is stopped when the beginning is on record, before hearing of it."""
+
+        def begin(self, start: CallStart, *, tokens_per_minute: int | None, elapsed_s: float = 0.0) -> Begun | Wait:
+            super().begin(start, tokens_per_minute=tokens_per_minute, elapsed_s=elapsed_s)
+            raise KeyboardInterrupt
+
+    settings = NATIVE.settings(wire.url, model_tokens_per_minute=1000)
+    interrupted = Gateway(settings, Interrupted(engine_for(database.application), "acme"))
+    with pytest.raises(KeyboardInterrupt):
+        interrupted.chat(user(), run_id="r-1")
+    assert wire.asked_for(NATIVE.path) == []
+    (kept,) = calls_on_record(database)
+    assert kept["ended_at"] is not None
+    assert (kept["error_code"], kept["attempts"], kept["counted_tokens"]) == ("gateway.cancelled", 0, 0)
+    for number in range(3):  # all of the minute is free
+        full = gateway(database, settings).chat(user(), run_id=f"r-{number}", max_output_tokens=200, deadline_s=2)
+        assert full.content == "Sunny."
 
 
 def test_one_model_is_one_queue_however_its_name_is_spelled(wire: Wire, database: Database) -> None:

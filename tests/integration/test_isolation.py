@@ -183,7 +183,8 @@ def touched(connection: psycopg.Connection[Any], statement: sql.Composable | str
 def columns(database: Database, table: str) -> list[str]:
     found = execute(
         database,
-        "SELECT attname FROM pg_attribute WHERE attrelid = %s::regclass AND attnum > 0 AND NOT attisdropped AND attgenerated = '' ORDER BY attnum",
+        "SELECT attname FROM pg_attribute WHERE attrelid = %s::regclass AND attnum > 0 AND NOT attisdropped"
+        " AND attgenerated = '' ORDER BY attnum",
         (table,),
     )
     return [name for (name,) in found]
@@ -231,7 +232,9 @@ def test_no_row_can_be_written_for_another_organisation(
     before = snapshot(database)
     for table in sorted(set(tables(database)) - EXEMPT):
         ((row,),) = execute(database, f"SELECT to_jsonb(t) FROM {table} AS t WHERE org_id = 'acme' LIMIT 1")
-        names = sql.SQL(", ").join(map(sql.Identifier, columns(database, table)))  # what the database computes is not given
+        names = sql.SQL(", ").join(
+            map(sql.Identifier, columns(database, table))
+        )  # what the database computes is not given
         new = sql.SQL("INSERT INTO {0} ({1}) SELECT {1} FROM jsonb_populate_record(NULL::{0}, %s)").format(
             sql.Identifier(table), names
         )

@@ -203,6 +203,39 @@ def test_models_in_memory_are_shown_with_size_and_expiry(page: Page, database: D
         assert "the next call is a cold one" in page().info[-1].value
 
 
+ODD_IN_MEMORY: dict[str, list[dict[str, Any]]] = {
+    "ends with the calendar": [{"name": "m", "expires_at": "9999-12-31T23:59:59-14:00"}],
+    "began with the calendar": [{"name": "m", "expires_at": "0001-01-01T00:00:00+14:00"}],
+    "never ends": [{"name": "m", "expires_at": "2318-03-10T10:15:23.998766513Z"}],
+    "endless": [{"name": "m", "size": 10**400, "size_vram": 10**400, "context_length": 10**400}],
+    "below zero": [{"name": "m", "size": -1, "size_vram": -(10**400), "context_length": -5}],
+    "half a surrogate pair": [{"name": "\ud800", "model": "\ud800", "size": 1}],
+    "markup": [{"name": "![x](https://evil.example/a.png)", "size": 1}],
+    "a formula": [{"name": "=HYPERLINK(1)", "size": 1}],
+    "nameless": [{}],
+    "a long name": [{"name": "m" * 1_000_000}],
+    "a thousand": [{"name": f"m-{number}", "size": number} for number in range(1000)],
+    "words": [{"name": "m", "size": "large", "expires_at": "soon"}],
+    "no objects": [1, None, "m"],  # type: ignore[list-item]
+}
+
+
+@pytest.mark.parametrize("what", ODD_IN_MEMORY)
+def test_whatever_a_server_says_of_its_memory_breaks_no_page(what: str, page: Page, database: Database) -> None:
+    keep(database, [ended(bare("acme", started_at=datetime.now(UTC)), 5.0)])
+    with Wire() as ollama:
+        ollama.answers["/api/ps"] = as_json({"models": ODD_IN_MEMORY[what]})
+        at = page(MODEL_API_KEY="any", OLLAMA_HOST=ollama.url)
+    assert not at.exception
+    assert figures(at)["Calls"] == "1"
+    assert "evil.example" not in interpreted(at)
+    shown = at.dataframe[-1].value if "leaves at (UTC)" in at.dataframe[-1].value else None
+    assert (shown is not None) or "does not say which models" in interpreted(at)
+    if shown is not None:
+        assert len(shown) <= 50
+        assert max(len(name) for name in shown["model"]) <= 129
+
+
 def test_a_server_that_is_not_there_is_one_plain_line(page: Page, database: Database) -> None:
     keep(database, [ended(bare("acme", started_at=datetime.now(UTC)), 5.0)])
     with Wire() as gone:

@@ -192,7 +192,7 @@ ESCAPES: list[Callable[[str], str]] = [
     lambda text: "".join(f"&#{ord(character)};" for character in text),
     lambda text: b64encode(text.encode()).decode(),
     lambda text: text.encode().hex(),
-    lambda text: " ".join(text),
+    " ".join,
     lambda text: text[::-1],
     lambda text: f"{text}{text}",
 ]

@@ -9,9 +9,9 @@ PUBLIC = """
 BadVector Block CallCancelled DatabaseBusy DatabaseError DatabaseReadOnly DatabaseUnavailable DeadlineExceeded
 Disclosure EmbeddedServerError EmbedderError EmbedderTimeout EmbedderUnavailable Erasure FoundSubject Gateway
 GatewayError Held HeldMemory InvalidRequest Kind Memory MemoryCoreError MemoryStore Message ModelBusy
-ModelNotConfigured ModelUnavailable NoVectorExtension NotMigrated OnHold Origin Overview Purpose Ranking RateLimited
-Recall RecallMode RecalledMemory Refused Reply Role Search SettingsError State Subject Tier Tool ToolCall Unauthorized
-UnsafeRole gateway_for
+ModelNotConfigured ModelUnavailable NoVectorExtension NotMigrated OnHold Origin Overview PassedOver Purpose Ranking
+RateLimited Recall RecallMode RecalledMemory Refused Reply Role Search SettingsError State Subject Tier Tool ToolCall
+Unauthorized UnsafeRole gateway_for
 """
 
 

@@ -136,7 +136,7 @@ def test_a_subject_that_is_no_subject_is_refused(subject: object) -> None:
     assert refusal(subject=subject) == ("subject_is_a_subject", "subject")
 
 
-@pytest.mark.parametrize("ranking", ["hybrid", "", "Recency", 5, ["recency"]])
+@pytest.mark.parametrize("ranking", ["best", "", "Recency", 5, ["recency"]])
 def test_an_unknown_ranking_is_refused(ranking: object) -> None:
     assert refusal(ranking=ranking) == ("ranking_is_known", "ranking")
 

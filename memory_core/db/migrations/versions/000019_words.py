@@ -14,10 +14,16 @@ branch_labels = None
 depends_on = None
 
 
+# Typographic quotes and dashes are letters to a database whose locale is C: a word beside one would be another word.
+WORDS = """
+ALTER TABLE memory ADD COLUMN words TSVECTOR GENERATED ALWAYS AS (
+    to_tsvector('english'\\:\\:regconfig, translate(text, '‘’‚‛“”„‟«»‹›–—―…·•', '                  '))
+) STORED
+"""
+
+
 def upgrade() -> None:
-    op.execute(
-        "ALTER TABLE memory ADD COLUMN words TSVECTOR GENERATED ALWAYS AS (to_tsvector('english'\\:\\:regconfig, text)) STORED"
-    )
+    op.execute(WORDS)
     # The planner's samples would keep the words of what is erased.
     op.execute("ALTER TABLE memory ALTER COLUMN words SET STATISTICS 0")
 
