@@ -12,11 +12,11 @@ def titled(chart: go.Figure, *, title: str, x: str, y: str, height: int = 300) -
     """Give a chart its title and the names of its axes, with their units."""
     for axes in (chart.update_xaxes, chart.update_yaxes):
         # Or numbers and titles have no room where no theme makes it, as in a notebook.
-        axes(automargin=True, title_standoff=10)
+        axes(automargin=True)
     return chart.update_layout(
         title=title,
-        xaxis_title=x,
-        yaxis_title=y,
+        xaxis_title={"text": x, "standoff": 10},
+        yaxis_title={"text": y, "standoff": 10},
         height=height,
         margin={"l": 0, "r": 8, "b": 0, "t": 72},
         legend={"orientation": "h", "y": 1.02, "yanchor": "bottom", "x": 0, "title": None},

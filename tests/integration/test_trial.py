@@ -290,11 +290,20 @@ def test_of_the_hiring_desk_words_and_vectors_together_find_more_than_vectors() 
 @pytest.mark.model
 @pytest.mark.slow
 @pytest.mark.skipif(not LOCOMO.is_dir(), reason=f"{LOCOMO} is not here")
-@pytest.mark.parametrize(("memories_file", "least"), [("locomo-turns", 0.76), ("locomo-observations", 0.66)])
-def test_of_long_conversations_as_much_is_found_as_was_measured(memories_file: str, least: float) -> None:
-    report = report_of(
-        LOCOMO / f"{memories_file}.dev.jsonl", LOCOMO / "locomo-questions.dev.jsonl", ks=[5], allow_missing=True
-    )
+@pytest.mark.parametrize(
+    ("memories_file", "least", "more"), [("locomo-turns", 0.75, 0.2), ("locomo-observations", 0.64, 0.03)]
+)
+def test_of_two_long_conversations_as_much_is_found_as_was_measured(
+    memories_file: str, least: float, more: float, tmp_path: Path
+) -> None:
+    # Two of the six, for the time that all of them take; docs/recall-quality.md has all.
+    parts = []
+    for name in (memories_file, "locomo-questions"):
+        lines = (LOCOMO / f"{name}.dev.jsonl").read_text().splitlines(keepends=True)
+        part = tmp_path / name
+        part.write_text("".join(line for line in lines if json.loads(line)["org_id"] in ("locomo-26", "locomo-30")))
+        parts.append(part)
+    report = report_of(*parts, ks=[5], allow_missing=True)
     hybrid, dense = report.row("hybrid", k=5), report.row("dense", k=5)
     assert hybrid.any_evidence.value >= least
-    assert hybrid.any_evidence.value > dense.any_evidence.value
+    assert hybrid.any_evidence.value >= dense.any_evidence.value + more
