@@ -79,7 +79,7 @@ def test_a_preview_shows_both_modes_and_the_block_as_the_model_gets_it(visit: Vi
     visit.open("/Recall")
     visit.page.get_by_role("textbox", name="Query").fill("how soon can they start?")
     visit.page.get_by_role("button", name="Preview").click()
-    expect(visit.page.get_by_text("Mode semantic, ranking dense")).to_be_visible(timeout=PATIENCE_MS)
+    expect(visit.page.get_by_text("Mode semantic, ranking hybrid")).to_be_visible(timeout=PATIENCE_MS)
     expect(visit.page.get_by_text("Mode recency: asked for")).to_be_visible(timeout=PATIENCE_MS)
     shown = visit.page.get_by_test_id("stCode").filter(has_text="<memories")
     expect(shown).to_have_count(2, timeout=PATIENCE_MS)
@@ -108,7 +108,7 @@ def test_no_request_leaves_this_machine_when_a_memory_is_markup(visit: Visit, wo
     visit.open("/Recall")
     visit.page.get_by_role("textbox", name="Query").fill(marked_up[:200])
     visit.page.get_by_role("button", name="Preview").click()
-    expect(visit.page.get_by_text("Mode semantic, ranking dense")).to_be_visible(timeout=PATIENCE_MS)
+    expect(visit.page.get_by_text("Mode semantic, ranking hybrid")).to_be_visible(timeout=PATIENCE_MS)
     visit.settle()
     assert visit.page.locator("[data-testid=stMain] img").count() == 0
     assert visit.requests
