@@ -301,7 +301,7 @@ def main() -> None:
     home = Path(tempfile.mkdtemp(prefix="memory-benchmark-"))
     home.chmod(0o755)
     results: list[Pairs] = []
-    print(f"{'':<50}{'bare':>8}{'':>8}{'gateway more by, ms':>30}")
+    print(f"{'':<40}{'gateway':>10}{'bare':>10}{'':>8}{'gateway more by, ms':>30}")
     print(f"{'':<34}{'pairs':>6}{'p50 ms':>10}{'p50 ms':>10}{'ratio':>8}{'p25':>10}{'p50':>10}{'p75':>10}")
 
     def show(pairs: Pairs) -> Pairs:
