@@ -6,10 +6,12 @@ import os
 import re
 import shutil
 import signal
+import socket
 import subprocess
 import sys
 import tempfile
 from collections.abc import Iterator
+from contextlib import closing
 from dataclasses import dataclass, field
 from pathlib import Path
 from urllib.parse import urlsplit
@@ -87,8 +89,11 @@ def environment(home: Path) -> dict[str, str]:
 
 def started(environment: dict[str, str]) -> tuple[subprocess.Popen[str], str]:
     """Start the workbench and wait until it answers; returns its process and address."""
+    with closing(socket.socket()) as taken:  # two that look for the first free port at once may both find the same
+        taken.bind(("127.0.0.1", 0))
+        port = taken.getsockname()[1]
     server = subprocess.Popen(
-        [sys.executable, "-m", "memory_core", "serve"],
+        [sys.executable, "-m", "memory_core", "serve", "--port", str(port)],
         cwd=ROOT,
         env=environment,
         stdout=subprocess.DEVNULL,
