@@ -32,9 +32,9 @@ import openai
 from memory_core.chatting import gateway_for
 from memory_core.config import settings
 from memory_core.db import embedded
-from memory_core.gateway.calling import close_servers
 from memory_core.gateway.conversation import Message, Role
 from memory_core.gateway.gateway import Gateway
+from memory_core.gateway.servers import close_servers
 from tests.llama import missing, served
 
 OUTPUT_TOKENS = 200

@@ -9,9 +9,9 @@ from memory_core.config import Settings
 from memory_core.config import settings as read_settings
 from memory_core.db import database
 from memory_core.errors import ModelNotConfigured, Refused
-from memory_core.gateway.calling import server_for
 from memory_core.gateway.gateway import Gateway
 from memory_core.gateway.inspection import LoadedModel
+from memory_core.gateway.servers import server_for
 from memory_core.identifiers import identifier_refusal
 from memory_core.journal import CallJournal, journal_for
 

@@ -12,7 +12,7 @@ import threading
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from memory_core import commands, console
+from memory_core import commands, console, model_commands
 from memory_core.config import Tier, settings
 from memory_core.errors import MemoryCoreError
 from memory_core.model import Ranking
@@ -116,7 +116,7 @@ def _add_model_commands(command: Callable[..., argparse.ArgumentParser]) -> None
     """Add what is about rankings and chat models."""
     evaluating = command(
         "eval-recall",
-        commands.run_eval_recall,
+        model_commands.run_eval_recall,
         "Measure rankings on memories and questions of known evidence.",
         org=False,
     )
@@ -132,8 +132,8 @@ def _add_model_commands(command: Callable[..., argparse.ArgumentParser]) -> None
     evaluating.add_argument(
         "--ranking", default=",".join(Ranking), help="which rankings, several with commas (default: all of them)"
     )
-    command("doctor", commands.run_doctor, "Say whether an agent's run would work, and what to type if not.")
-    chat = command("chat", commands.run_chat, "Ask the chat model once, with the memories that a run would see.")
+    command("doctor", model_commands.run_doctor, "Say whether an agent's run would work, and what to type if not.")
+    chat = command("chat", model_commands.run_chat, "Ask the chat model once, with the memories that a run would see.")
     chat.add_argument("prompt", metavar="PROMPT", help="what to ask, or - to read it from standard input")
     chat.add_argument("--tier", default=Tier.FAST, type=Tier, choices=list(Tier), help="the tier (default: fast)")
     chat.add_argument("--run", dest="run_id", help="the run it is for (default: a run of its own)")
@@ -141,5 +141,5 @@ def _add_model_commands(command: Callable[..., argparse.ArgumentParser]) -> None
     chat.add_argument("--token-budget", type=int, help="at most this many estimated tokens of memories")
     chat.add_argument("--no-memory", action="store_true", help="without memories; nothing is disclosed")
     chat.add_argument("--thinking", action="store_true", help="show also what the model thinks")
-    pulling = command("pull", commands.run_pull, "Have Ollama fetch a model, with progress.", org=False)
+    pulling = command("pull", model_commands.run_pull, "Have Ollama fetch a model, with progress.", org=False)
     pulling.add_argument("model", metavar="MODEL", help="the model, such as qwen3:0.6b")

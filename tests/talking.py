@@ -11,12 +11,13 @@ from typing import Any
 from conftest import Database
 from psycopg import sql
 from psycopg.rows import dict_row
-from wire import Answer, as_json, dripped, lines
+from wire import Answer, Wire, as_json, dripped, lines
 
 from memory_core.config import Provider, Settings, settings
 from memory_core.db.engine import engine_for
 from memory_core.gateway.conversation import Message, Role, Tool
 from memory_core.gateway.gateway import Gateway
+from memory_core.gateway.servers import close_servers
 from memory_core.journal import CallJournal
 
 KEY = "sk-Zq9vTop3Secret7key"
@@ -194,3 +195,26 @@ def away(database: Database) -> Iterator[None]:
             yield
         finally:
             superuser.execute(sql.SQL("ALTER DATABASE {} CONNECTION LIMIT -1").format(name))
+
+
+def without_calls(database: Database) -> Database:
+    """Take the records of calls out of a database that tests share; journals may know its organisations already."""
+    with database.connect() as connection:
+        connection.execute("DELETE FROM model_call")
+    return database
+
+
+@contextmanager
+def serving(*, show: Answer | None = None) -> Iterator[Wire]:
+    """Yield a server for a gateway; afterwards no connection to it is left."""
+    with Wire() as server:
+        if show is not None:
+            server.answers["/api/show"] = show
+        yield server
+        close_servers()
+
+
+def only_record(database: Database, org_id: str = "acme") -> dict[str, Any]:
+    """Return the record of an organisation's one call."""
+    (kept,) = calls_on_record(database, org_id)
+    return kept

@@ -9,10 +9,11 @@ from typing import Self
 from memory_core.calls import CallStart, Journal
 from memory_core.config import Settings, Tier
 from memory_core.errors import CallCancelled, ModelNotConfigured, Refusal, Refused
-from memory_core.gateway.calling import Call, server_for
+from memory_core.gateway.calling import Call
 from memory_core.gateway.conversation import Chunk, Message, Reply, Request, Tool
 from memory_core.gateway.deadline import Deadline
 from memory_core.gateway.prompt_size import output_cap, prompt_tokens
+from memory_core.gateway.servers import server_for
 from memory_core.identifiers import identifier_refusal
 from memory_core.identity import new_id
 

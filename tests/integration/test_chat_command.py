@@ -15,7 +15,7 @@ from wire import RECORDED, Wire, lines, recorded
 
 from memory_core import Subject
 from memory_core.cli import main
-from memory_core.gateway.calling import close_servers
+from memory_core.gateway.servers import close_servers
 
 pytestmark = pytest.mark.skipif(not RECORDED.is_dir(), reason="the recorded exchanges are not here (../shared)")
 Run = Callable[..., tuple[int, str, str]]

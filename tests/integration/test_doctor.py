@@ -12,7 +12,7 @@ from wire import RECORDED, Wire, as_json, html, lines, never, recorded, text
 
 from memory_core.config import Settings, settings
 from memory_core.doctor import all_served, diagnosis, model_checks
-from memory_core.gateway.calling import close_servers
+from memory_core.gateway.servers import close_servers
 from memory_core.health import Check
 
 pytestmark = pytest.mark.skipif(not RECORDED.is_dir(), reason="the recorded exchanges are not here (../shared)")

@@ -30,10 +30,10 @@ from memory_core.errors import (
     ModelUnavailable,
     Unauthorized,
 )
-from memory_core.gateway.calling import close_servers
 from memory_core.gateway.conversation import Message, Role, Tool, ToolCall, ToolCallFault
 from memory_core.gateway.inspection import Inspector
 from memory_core.gateway.pulling import pull
+from memory_core.gateway.servers import close_servers
 
 replayed = pytest.mark.skipif(not RECORDED.is_dir(), reason=f"there are no recorded exchanges in {RECORDED}")
 

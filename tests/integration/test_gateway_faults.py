@@ -34,9 +34,13 @@ from talking import (
     calls_on_record,
     drips,
     gateway,
+    only_record,
     says,
+    serving,
     user,
+    without_calls,
 )
+from waiting import until
 from wire import Answer, Asked, Gauge, Handler, Wire, as_json, in_turn, never, refusal, text
 
 from memory_core.chatting import gateway_for
@@ -56,11 +60,12 @@ from memory_core.errors import (
     SettingsError,
     Unauthorized,
 )
-from memory_core.gateway.calling import MOST_ATTEMPTS, close_servers
+from memory_core.gateway.calling import MOST_ATTEMPTS
 from memory_core.gateway.client import client_for
 from memory_core.gateway.conversation import Message, Reply, Request, Role, Tool, ToolCallFault
 from memory_core.gateway.prompt_size import prompt_tokens
 from memory_core.gateway.queueing import MOST_WAITING, SLOTS, queue_for
+from memory_core.gateway.servers import close_servers
 from memory_core.prompt.tokens import estimated_tokens
 
 both = pytest.mark.parametrize("kind", KINDS, ids=repr)
@@ -69,17 +74,13 @@ TAGS = "/api/tags"
 
 @pytest.fixture
 def database(standing: Database) -> Database:
-    with standing.connect() as connection:
-        connection.execute("DELETE FROM model_call")
-    return standing
+    return without_calls(standing)
 
 
 @pytest.fixture
 def wire() -> Iterator[Wire]:
-    with Wire() as server:
-        server.answers["/api/show"] = SHOWS_TOOLS
+    with serving(show=SHOWS_TOOLS) as server:
         yield server
-        close_servers()
 
 
 @contextmanager
@@ -87,18 +88,6 @@ def within(seconds: float) -> Iterator[None]:
     began = time.monotonic()
     yield
     assert time.monotonic() - began < seconds + SLACK_S
-
-
-def only_record(database: Database, org_id: str = "acme") -> dict[str, Any]:
-    (kept,) = calls_on_record(database, org_id)
-    return kept
-
-
-def until(condition: Callable[[], object], *, limit_s: float = 10) -> None:
-    ends = time.monotonic() + limit_s
-    while not condition():
-        assert time.monotonic() < ends
-        time.sleep(0.01)
 
 
 # Addresses

@@ -24,7 +24,9 @@ from talking import (
     calls_on_record,
     gateway,
     says,
+    serving,
     user,
+    without_calls,
 )
 from waiting import until
 from wire import Wire, lines, never
@@ -32,7 +34,6 @@ from wire import Wire, lines, never
 from memory_core.calls import Begun, CallEnd, CallStart, Wait
 from memory_core.db.engine import engine_for
 from memory_core.errors import CallCancelled, DatabaseError, DeadlineExceeded, ModelUnavailable, Refused
-from memory_core.gateway.calling import close_servers
 from memory_core.gateway.gateway import Gateway
 from memory_core.gateway.prompt_size import prompt_tokens
 from memory_core.journal import CallJournal
@@ -42,16 +43,13 @@ both = pytest.mark.parametrize("kind", KINDS, ids=repr)
 
 @pytest.fixture
 def database(standing: Database) -> Database:
-    with standing.connect() as connection:
-        connection.execute("DELETE FROM model_call")
-    return standing
+    return without_calls(standing)
 
 
 @pytest.fixture
 def wire() -> Iterator[Wire]:
-    with Wire() as server:
+    with serving() as server:
         yield server
-        close_servers()
 
 
 @both

@@ -24,10 +24,12 @@ from talking import (
     WEATHER,
     Kind,
     Said,
-    calls_on_record,
     gateway,
+    only_record,
     says,
+    serving,
     user,
+    without_calls,
 )
 from wire import Answer, Asked, Handler, Wire, in_turn, lines, refusal
 
@@ -39,12 +41,12 @@ from memory_core.errors import (
     RateLimited,
     Unauthorized,
 )
-from memory_core.gateway.calling import close_servers
 from memory_core.gateway.client import client_for
 from memory_core.gateway.conversation import Reply, Request
 from memory_core.gateway.deadline import Deadline
 from memory_core.gateway.prompt_size import prompt_tokens
 from memory_core.gateway.queueing import queue_for
+from memory_core.gateway.servers import close_servers
 from memory_core.gateway.transport import within
 from memory_core.prompt.tokens import estimated_tokens
 
@@ -53,22 +55,13 @@ both = pytest.mark.parametrize("kind", KINDS, ids=repr)
 
 @pytest.fixture
 def database(standing: Database) -> Database:
-    with standing.connect() as connection:
-        connection.execute("DELETE FROM model_call")
-    return standing
+    return without_calls(standing)
 
 
 @pytest.fixture
 def wire() -> Iterator[Wire]:
-    with Wire() as server:
-        server.answers["/api/show"] = SHOWS_TOOLS
+    with serving(show=SHOWS_TOOLS) as server:
         yield server
-        close_servers()
-
-
-def only_record(database: Database) -> dict[str, Any]:
-    (kept,) = calls_on_record(database)
-    return kept
 
 
 def asked(kind: Kind, wire: Wire, database: Database, **options: Any) -> Reply | GatewayError:

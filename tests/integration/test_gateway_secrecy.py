@@ -23,14 +23,16 @@ from talking import (
     calls_on_record,
     gateway,
     says,
+    serving,
     user,
+    without_calls,
 )
 from wire import Answer, Wire, as_json, lines, refusal
 
 from memory_core.doctor import model_checks
 from memory_core.errors import GatewayError
-from memory_core.gateway.calling import close_servers
 from memory_core.gateway.pulling import pull
+from memory_core.gateway.servers import close_servers
 
 both = pytest.mark.parametrize("kind", KINDS, ids=repr)
 ANSWER = "Wombat"  # nowhere but in an answer
@@ -39,17 +41,13 @@ SECRETS = (KEY, KEY[3:-3], "Zebrafinch", ANSWER)
 
 @pytest.fixture
 def database(standing: Database) -> Database:
-    with standing.connect() as connection:
-        connection.execute("DELETE FROM model_call")
-    return standing
+    return without_calls(standing)
 
 
 @pytest.fixture
 def wire() -> Iterator[Wire]:
-    with Wire() as server:
-        server.answers["/api/show"] = SHOWS_TOOLS
+    with serving(show=SHOWS_TOOLS) as server:
         yield server
-        close_servers()
 
 
 # Errors that nobody catches

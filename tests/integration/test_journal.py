@@ -8,7 +8,6 @@ import sys
 import threading
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import contextmanager
 from dataclasses import fields, replace
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -25,6 +24,7 @@ from hypothesis import strategies as st
 from model_calls import answered, called, failed, starting
 from psycopg import sql
 from rows import await_lock_waits, emptied, execute, snapshot
+from talking import away
 
 from memory_core.calls import Begun, CallEnd, CallStart, FinishReason, Wait
 from memory_core.config import Provider, Tier
@@ -96,22 +96,6 @@ def counted(database: Database, now: datetime | None = None) -> int:
     )
     ((tokens,),) = execute(database, query, (now,))
     return int(tokens)
-
-
-@contextmanager
-def away(database: Database) -> Iterator[None]:
-    """Turn every connection of the application away, as a server at its limit does."""
-    name = sql.Identifier(str(database.application.database))
-    with database.connect(autocommit=True) as superuser:
-        superuser.execute(sql.SQL("ALTER DATABASE {} CONNECTION LIMIT 0").format(name))
-        superuser.execute(
-            "SELECT pg_terminate_backend(pid, 5000) FROM pg_stat_activity "
-            "WHERE datname = current_database() AND usename = 'memory_app'"
-        )
-        try:
-            yield
-        finally:
-            superuser.execute(sql.SQL("ALTER DATABASE {} CONNECTION LIMIT -1").format(name))
 
 
 # Begun, ended, refused

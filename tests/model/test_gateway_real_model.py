@@ -19,10 +19,10 @@ from memory_core.calls import FinishReason
 from memory_core.chatting import gateway_for
 from memory_core.config import settings
 from memory_core.errors import CallCancelled, DeadlineExceeded, InvalidRequest, ModelUnavailable
-from memory_core.gateway.calling import close_servers
 from memory_core.gateway.conversation import Chunk, ChunkKind, Message, Role, Tool
 from memory_core.gateway.gateway import Gateway
 from memory_core.gateway.prompt_size import prompt_tokens
+from memory_core.gateway.servers import close_servers
 
 pytestmark = pytest.mark.model
 
