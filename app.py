@@ -8,7 +8,8 @@ import streamlit as st
 
 from memory_core import Overview, State
 from memory_core.health import checks
-from pages import explained, figures, gate, in_order, plain
+from pages import Visitor, explained, figures, gate, in_order, plain
+from pages.desk.words import many
 
 DAYS = 30
 
@@ -83,9 +84,32 @@ def expiring(overview: Overview) -> None:
     st.plotly_chart(chart, config={"displaylogo": False, "displayModeBar": False})
 
 
+def due(visitor: Visitor) -> None:
+    """Say which requests and measures must not be overlooked; nothing where there are none."""
+    found = visitor.desk().due()
+    for pairs, show, word in ((found.overdue, st.error, "overdue"), (found.due_soon, st.warning, "due within 7 days")):
+        if pairs:
+            listed = ", ".join(
+                f"{request.reference} ({request.type}, {deadline.due_on:%d %b})" for request, deadline in pairs[:5]
+            )
+            more = f" and {len(pairs) - 5:,} more" if len(pairs) > 5 else ""
+            show(f"{len(pairs):,} {'request is' if len(pairs) == 1 else 'requests are'} {word}: {listed}{more}.")
+    if found.to_review:
+        what = many(len(found.to_review), "restriction, hold or suppression", "restrictions, holds or suppressions")
+        st.warning(f"To be looked at again: {what}.")
+        plain(
+            "\n".join(f"{one.kind} of {one.subject or one.memory_id}, due {one.review_on}" for one in found.to_review)
+        )
+    if found.open:
+        st.page_link(
+            "pages/2_Requests.py", label=many(found.open, "open request", "open requests"), icon=":material/inbox:"
+        )
+
+
 visitor = gate("dpo", title="Home")
 st.title("What is held")
 with explained():
+    due(visitor)
     now_held = visitor.store().overview()
 if now_held.counts:
     in_figures(now_held)

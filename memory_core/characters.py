@@ -65,6 +65,19 @@ def is_joined(before: str, after: str) -> bool:
     )
 
 
+def shown_whole(text: str) -> str:
+    """Return a text in which nothing is invisible or reorders what stands around it: written as ``‹U+202E›`` instead.
+
+    Joiners stay between letters of scripts that need them.
+    """
+    return "".join(
+        character
+        if not is_invisible(character) or is_joined(text[max(place - 1, 0) : place], text[place + 1 : place + 3])
+        else f"‹U+{ord(character):04X}›"
+        for place, character in enumerate(text)
+    )
+
+
 def is_blank(text: str) -> bool:
     """Say whether nothing is left once white space and invisible characters are taken away."""
     return all(character.isspace() or is_invisible(character) for character in text)

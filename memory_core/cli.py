@@ -12,7 +12,7 @@ import threading
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from memory_core import commands, console, model_commands
+from memory_core import commands, console, desk_commands, model_commands
 from memory_core.config import Tier, settings
 from memory_core.errors import MemoryCoreError
 from memory_core.model import Ranking
@@ -79,6 +79,7 @@ def parser() -> argparse.ArgumentParser:
     importing.add_argument("--skip-bad", action="store_true", help="store the good lines and report the bad ones")
 
     exporting = command("export", commands.run_export, "Write the live memories as JSON Lines.", as_json=False)
+    exporting.add_argument("--by", help="who exports, such as user:ines (default: the user logged in here)")
     exporting.add_argument(
         "--output", metavar="FILE", help="the file to write, whole or not at all (default: standard output)"
     )
@@ -93,7 +94,8 @@ def parser() -> argparse.ArgumentParser:
     recall.add_argument("--kind", action="append", dest="kinds", help="only this kind; may be given twice")
     recall.add_argument("--run", dest="run_id", help="the run it is for (default: a preview of its own)")
 
-    held = command("held", commands.run_held, "Show everything held about a subject.")
+    held = command("held", commands.run_held, "Show everything held about a subject; the look is on record.")
+    held.add_argument("--by", help="who looks, such as user:ines (default: the user logged in here)")
     forget = command("forget", commands.run_forget, "Erase everything held about a subject, leaving tombstones.")
     for added in (held, forget):
         added.add_argument("type", metavar="TYPE", help="the subject's type, such as candidate")
@@ -104,12 +106,46 @@ def parser() -> argparse.ArgumentParser:
     embed = command("embed", commands.run_embed, "Embed the memories that have no vector yet.")
     embed.add_argument("--model", help="change the organisation to this model: minilm or ollama:<model>")
 
+    _add_desk_commands(command)
     _add_model_commands(command)
     command("demo", commands.run_demo, "Fill an empty organisation with a believable demo.")
     serve = command("serve", commands.run_serve, "Start the workbench on a free local port.", org=False, as_json=False)
     serve.add_argument("--demo", action="store_true", help="fill the embedded database's demo organisation first")
     serve.add_argument("--port", type=int, help="the port (default: the first free one from 8501)")
     return top
+
+
+def _add_desk_commands(command: Callable[..., argparse.ArgumentParser]) -> None:
+    """Add what is about expiry, restores and proof."""
+    sweeping = command(
+        "sweep",
+        desk_commands.run_sweep,
+        "Empty what has expired, delete tombstones whose own retention is over; every organisation, or one.",
+        org=False,
+    )
+    sweeping.add_argument("--org", help="this organisation only (default: all)")
+    sweeping.add_argument("--dry-run", action="store_true", help="count only, change nothing")
+    sweeping.add_argument(
+        "--compact",
+        action="store_true",
+        help="then rewrite tables and indexes as their owner, so that their files have nothing of what was erased",
+    )
+    replaying = command(
+        "replay-erasures",
+        desk_commands.run_replay,
+        "After a restore from a backup: do again what the ledger outside the database has and the database has not.",
+        org=False,
+    )
+    replaying.add_argument("ledger", metavar="LEDGER", help="the ledger's file")
+    replaying.add_argument("--org", help="the organisation it must be of")
+    replaying.add_argument("--by", help="who does it, such as user:ines (default: the user logged in here)")
+    replaying.add_argument("--skip-bad", action="store_true", help="leave bad lines out; the damaged file is set aside")
+    verifying = command(
+        "verify-trail",
+        desk_commands.run_verify_trail,
+        "Check the trail from its first line to its last; exit status 1 names the first that does not hold.",
+    )
+    verifying.add_argument("--head", help="a head that was printed before, NUMBER:HASH: shows also a missing end")
 
 
 def _add_model_commands(command: Callable[..., argparse.ArgumentParser]) -> None:

@@ -14,9 +14,11 @@ from memory_core.errors import EmbedderError
 from memory_core.interchange import export_lines, import_lines, left_out, read_lines
 from memory_core.model import Held, HeldMemory, Recall, Subject
 from memory_core.prompt.fence import quoted
-from memory_core.seeding import seed_demo
+from memory_core.restoring import ledger_state
+from memory_core.seeding import seed_demo, seed_requests
 from memory_core.store import MemoryStore
 
+LEDGER_BEHIND = "it is erased, but its entry is not in the ledger outside yet: {folder} cannot be written; see doctor\n"
 DEMO = "demo"  # the default of MEMORY_ORG: never an organisation that somebody named
 
 
@@ -34,7 +36,7 @@ def run_import(options: argparse.Namespace, chosen: Settings) -> None:
     engine = database.usable_engine(chosen)
     with console.opened(options.file) as stream, console.progress_bar("reading", "lines") as progress:
         lines = list(read_lines(stream, org_id=options.org, progress=progress))
-    imported = import_lines(engine, lines, skip_bad=options.skip_bad)
+    imported = import_lines(engine, lines, skip_bad=options.skip_bad, folder=chosen.ledger_folder)
     report: dict[str, Any] = {}
     for org_id, written in imported.organisations.items():
         report[org_id] = {"stored": written.stored, "refreshed": written.refreshed, "without_embedding": None}
@@ -71,7 +73,11 @@ def run_export(options: argparse.Namespace, chosen: Settings) -> None:
     with MemoryStore.open(org_of(options, chosen), settings=chosen) as store:
         counts = store.overview().counts
         lines = export_lines(
-            database.usable_engine(chosen), store.org_id, ascii_only=options.output is None and sys.stdout.isatty()
+            database.usable_engine(chosen),
+            store.org_id,
+            folder=chosen.ledger_folder,
+            by=options.by or console.operator(),
+            ascii_only=options.output is None and sys.stdout.isatty(),
         )
         with console.written(options.output) as out, console.progress_bar("exporting") as progress:
             for number, line in enumerate(lines, start=1):
@@ -117,8 +123,14 @@ def shown_recall(recall: Recall) -> str:
 
 def run_held(options: argparse.Namespace, chosen: Settings) -> None:
     """Show what is held about a subject."""
-    with MemoryStore.open(org_of(options, chosen), settings=chosen) as store:
-        held = store.held(Subject(options.type, options.id))
+    held_org = org_of(options, chosen)
+    with MemoryStore.open(held_org, settings=chosen) as store:
+        held = store.held(Subject(options.type, options.id), by=options.by or console.operator())
+    lost = ledger_state(database.usable_engine(chosen), held_org, chosen.ledger_folder).missing
+    if lost:
+        sys.stderr.write(
+            f"the database was restored from a backup, and {lost} ledger entries are not in it: see doctor\n"
+        )
     console.answer(options, held, shown_held(held))
 
 
@@ -149,6 +161,8 @@ def run_forget(options: argparse.Namespace, chosen: Settings) -> None:
     """Erase a subject."""
     with MemoryStore.open(org_of(options, chosen), settings=chosen) as store:
         erasure = store.forget(Subject(options.type, options.id), by=options.by, reason=options.reason)
+    if not erasure.ledger_is_outside:
+        sys.stderr.write(LEDGER_BEHIND.format(folder=chosen.ledger_folder))
     console.answer(
         options,
         {**dataclasses.asdict(erasure), "count": erasure.count},
@@ -170,6 +184,8 @@ def run_demo(options: argparse.Namespace, chosen: Settings) -> None:
     """Make the demo organisation."""
     org_id = org_of(options, chosen)
     stored = seed_demo(database.usable_engine(chosen), org_id)
+    if stored:
+        seed_requests(database.usable_engine(chosen), org_id)
     left = embed_new(org_id, chosen)
     what = f"{stored} memories stored" if stored else "already holds memories; nothing was added"
     console.answer(options, {"org_id": org_id, "stored": stored, "without_embedding": left}, f"{org_id}: {what}")
@@ -179,7 +195,8 @@ def run_serve(options: argparse.Namespace, chosen: Settings) -> None:
     """Become the workbench's server; with ``--demo``, an embedded database gets the demo first."""
     port = serving.port_to_serve(chosen, port=options.port)  # what would be refused is refused before any work
     if options.demo and chosen.database_url is None and chosen.memory_org == DEMO:
-        seed_demo(database.usable_engine(chosen), DEMO)
+        if seed_demo(database.usable_engine(chosen), DEMO):
+            seed_requests(database.usable_engine(chosen), DEMO)
         embed_new(DEMO, chosen)
         database.release(chosen)
     serving.serve(port)

@@ -63,6 +63,7 @@ class Settings(BaseSettings):
     database_url: SecretStr | None = None
     migration_database_url: SecretStr | None = None
     memory_home: Path | None = None
+    memory_ledger: Path | None = None
     memory_org: str = "demo"
     memory_embedder: str = "auto"
     ollama_host: str = "http://127.0.0.1:11434"
@@ -91,10 +92,22 @@ class Settings(BaseSettings):
             if not (value == "" and (name == "app_env" or name.startswith("model_")))
         }
 
-    @field_validator("database_url", "migration_database_url", "memory_home", mode="before")
+    @field_validator("database_url", "migration_database_url", "memory_home", "memory_ledger", mode="before")
     @classmethod
     def _empty_is_unset(cls, value: object) -> object:
         return None if value == "" else value
+
+    @field_validator("memory_ledger")
+    @classmethod
+    def _is_absolute(cls, value: Path | None) -> Path | None:
+        if value is not None and not _expanded(value).is_absolute():
+            raise ValueError("must be an absolute path, so that every process means the same folder")
+        return value
+
+    @field_validator("memory_home")
+    @classmethod
+    def _is_a_path(cls, value: Path | None) -> Path | None:
+        return None if value is None else _expanded(value)
 
     @field_validator("database_url", "migration_database_url")
     @classmethod
@@ -204,10 +217,22 @@ class Settings(BaseSettings):
     def home(self) -> Path:
         """The folder of the embedded database."""
         if self.memory_home is not None:
-            return self.memory_home.expanduser()
+            return self.memory_home
         if os.name == "posix" and os.geteuid() == 0:
             return ROOT_HOME
         return user_data_path("memory-workbench", appauthor=False)
+
+    @property
+    def ledger_folder(self) -> Path:
+        """The folder of the ledgers, outside the database and its backups."""
+        return self.home / "ledger" if self.memory_ledger is None else self.memory_ledger.expanduser()
+
+
+def _expanded(path: Path) -> Path:
+    try:
+        return path.expanduser()
+    except RuntimeError:
+        raise ValueError("begins with ~ and the name of nobody here") from None
 
 
 def address_of_ollama(host: str) -> str:

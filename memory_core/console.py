@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import contextlib
 import dataclasses
+import getpass
 import json
 import os
 import sys
@@ -18,6 +19,7 @@ from uuid import UUID
 from tqdm import tqdm
 
 from memory_core.errors import Refusal, Refused
+from memory_core.identifiers import identifier_refusal
 
 
 @contextlib.contextmanager
@@ -117,3 +119,19 @@ def one_line(text: str) -> str:
 def readable(text: str) -> str:
     """Return a text in which line ends and tabs stay, and nothing else that a terminal acts on."""
     return "".join(character if character.isprintable() or character in "\n\t" else " " for character in text)
+
+
+def operator() -> str:
+    """Return as whom what is typed on this machine is recorded: the name somebody is logged in by."""
+    try:
+        name = f"user:{getpass.getuser()}"
+    except (OSError, KeyError):  # a process of no user, as in a container
+        name = "user:unnamed"
+    return "user:unnamed" if identifier_refusal(name, field="by") else name
+
+
+def organisation(typed: object) -> str:
+    """Return the organisation that was typed; raises `Refused` for what cannot be one."""
+    if refused := identifier_refusal(typed, field="--org"):
+        raise Refused(refused)
+    return str(typed)

@@ -3,7 +3,8 @@
 MemoryCoreError
 ├── Refused                    a rule said no; nothing was stored
 │   ├── LineRefused            … to a line of a file
-│   └── OnHold                 a legal hold keeps the subject's memories
+│   ├── OnHold                 a legal hold keeps the subject's memories
+│   └── ChangedMeanwhile       somebody else was first; look again
 ├── SettingsError              an environment variable cannot be used as it is
 ├── DatabaseError              the database cannot serve
 │   ├── DatabaseUnavailable    down, or the connection was lost             (retryable)
@@ -11,7 +12,9 @@ MemoryCoreError
 │   ├── DatabaseReadOnly       a standby, or switched to read only
 │   ├── NotMigrated            its schema is at another revision
 │   ├── NoVectorExtension      pgvector is missing or too old
-│   └── UnsafeRole             the role is not fit to be the application's
+│   ├── UnsafeRole             the role is not fit to be the application's
+│   └── Restored               it was restored from a backup, and what was erased since is back
+├── LedgerUnusable             the ledger outside the database cannot be read or written
 ├── EmbeddedServerError        the embedded PostgreSQL cannot be started
 ├── EmbedderError              no vector could be made
 │   ├── EmbedderUnavailable    unreachable, or failing on its side          (retryable)
@@ -33,7 +36,9 @@ MemoryCoreError
 
 from __future__ import annotations
 
+import shlex
 from dataclasses import dataclass
+from pathlib import Path
 
 
 class MemoryCoreError(Exception):
@@ -97,6 +102,13 @@ class OnHold(Refused):
         )
 
 
+class ChangedMeanwhile(Refused):
+    """Somebody else changed it since it was looked at; nothing was done."""
+
+    def __init__(self, *, field: str, reason: str) -> None:
+        super().__init__(Refusal(rule="it_is_as_it_was_looked_at", field=field, reason=reason))
+
+
 class SettingsError(MemoryCoreError):
     """An environment variable cannot be used as it is."""
 
@@ -131,6 +143,30 @@ class NoVectorExtension(DatabaseError):
 
 class UnsafeRole(DatabaseError):
     """The database role is not fit: it could bypass row level security, or lacks a right that the migration grants."""
+
+
+class Restored(DatabaseError):
+    """The database lacks what its ledger outside has: it was restored from a backup. Nothing is recalled from it.
+
+    `missing` counts the entries, `ledger` is the file to replay.
+    """
+
+    def __init__(self, org_id: str, *, missing: int, ledger: Path) -> None:
+        self.missing = missing
+        self.ledger = ledger
+        super().__init__(
+            f"the database was restored from a backup: {missing} {'entry' if missing == 1 else 'entries'} of the ledger of "
+            f"{org_id} {'is' if missing == 1 else 'are'} not in it, so erased memories may be back and nothing is recalled; "
+            f"run: python -m memory_core replay-erasures {shlex.quote(str(ledger))}"
+        )
+
+
+class LedgerUnusable(MemoryCoreError):
+    """The ledger outside the database cannot be read or written; what the database holds is not touched by that."""
+
+    def __init__(self, ledger: Path, why: str) -> None:
+        self.ledger = ledger
+        super().__init__(f"the ledger {ledger} cannot be used: {why}; see MEMORY_LEDGER")
 
 
 class EmbeddedServerError(MemoryCoreError):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from dataclasses import dataclass
 
 from memory_core.config import Settings
@@ -18,6 +19,7 @@ from memory_core.errors import (
     NoVectorExtension,
     UnsafeRole,
 )
+from memory_core.restoring import LedgerState, ledger_state
 from memory_core.store import MemoryStore
 
 
@@ -49,6 +51,7 @@ def checks(settings: Settings, org_id: str) -> list[Check]:
         Check(part="Role", ok=True, found=f"{engine.url.username}, bound by row level security"),
         Check(part="pgvector", ok=True, found=f"version {vector}"),
         Check(part="Migration", ok=True, found=f"at revision {newest_revision()}"),
+        _ledger(ledger_state(engine, org_id, settings.ledger_folder)),
         _embedder(settings, pinned),
     ]
 
@@ -67,6 +70,22 @@ def _unusable(error: MemoryCoreError) -> list[Check]:
     }
     part, mend = faults.get(type(error), ("Database", None))
     return [Check(part=part, ok=False, found=str(error), mend=mend)]
+
+
+def _ledger(ledger: LedgerState) -> Check:
+    if ledger.missing:
+        return Check(
+            part="Ledger",
+            ok=False,
+            found=f"{ledger.missing:,} of its entries are not in the database, which was restored: nothing is recalled",
+            mend=f"python -m memory_core replay-erasures {shlex.quote(str(ledger.path))}",
+        )
+    if ledger.fault:
+        return Check(
+            part="Ledger", ok=False, found=ledger.fault, mend="make MEMORY_LEDGER a folder that can be written"
+        )
+    found = "nothing to keep yet" if ledger.path is None else f"whole, in {ledger.path.parent}"
+    return Check(part="Ledger", ok=True, found=found)
 
 
 def _embedder(settings: Settings, pinned: str | None) -> Check:

@@ -7,18 +7,21 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import closing, suppress
 from dataclasses import dataclass
 from datetime import datetime
+from pathlib import Path
 from typing import Any, BinaryIO
 
 from sqlalchemy import Engine
 
-from memory_core.db import memories, organisations
+from memory_core.db import memories, organisations, trail
 from memory_core.db.engine import enter_organisation, organisation_transaction, transaction
 from memory_core.errors import LineRefused, Refusal, Refused
 from memory_core.identifiers import identifier_refusal
 from memory_core.model import Memory, State
+from memory_core.restoring import RestoreWatch
 from memory_core.rules.admission import Draft
 from memory_core.writing import Written, write
 
+UNNAMED = "unnamed"  # who exports, where the caller does not say
 MAX_LINE_BYTES = 1 << 20
 INSTANTS = ("created_at", "expires_at", "last_seen_at")
 Progress = Callable[[int], None]  # lines so far
@@ -76,9 +79,12 @@ def import_lines(
     lines: Iterable[Line | Fault],
     *,
     skip_bad: bool = False,
+    folder: Path | None = None,
     clock: Callable[[], datetime] | None = None,
 ) -> Imported:
     """Store a file's lines in one transaction, organisation by organisation: all of them, or none.
+
+    With the `folder` of the ledgers, raises `Restored` for a database that lacks what its ledger has.
 
     With `skip_bad` the good ones are stored and the faults are returned; without it the first fault is raised as
     `LineRefused`, with the number of others. A file without a memory is refused.
@@ -101,6 +107,8 @@ def import_lines(
                 faults.append(Fault(number=good[position].number, refusal=refusal))
 
             enter_organisation(connection, org_id)
+            if folder is not None:
+                RestoreWatch(org_id, folder).require_sound_as_far_as_known(connection)
             written[org_id] = write(connection, org_id, [line.draft for line in good], clock=clock, refused=refused)
         faults.sort(key=lambda fault: fault.number)
         if faults and not skip_bad:
@@ -110,18 +118,38 @@ def import_lines(
 
 
 def export_lines(
-    engine: Engine, org_id: str, *, clock: Callable[[], datetime] | None = None, ascii_only: bool = False
+    engine: Engine,
+    org_id: str,
+    *,
+    folder: Path | None = None,
+    by: str = UNNAMED,
+    clock: Callable[[], datetime] | None = None,
+    ascii_only: bool = False,
 ) -> Iterator[str]:
-    """Yield an organisation's live memories as lines of the import format, oldest first.
+    """Yield an organisation's live memories as lines of the import format, oldest first; the export is on record.
+
+    With the `folder` of the ledgers, raises `Restored` for a database that lacks what its ledger has.
 
     What is restricted, expired or erased is left out: importing it again would bring it back to use. `ascii_only` escapes
     everything else, so that no terminal acts on it.
     """
+    if refused := identifier_refusal(by, field="by"):
+        raise Refused(refused)
     with organisation_transaction(engine, org_id) as connection:
+        if folder is not None:
+            RestoreWatch(org_id, folder).require_sound(connection)
         now = clock() if clock else organisations.moment(connection)
-        with closing(memories.live_with_names(connection, org_id, now=now)) as found:
-            for memory, label, aliases in found:
-                yield json.dumps(_fields(memory, label, aliases), ensure_ascii=ascii_only)
+        live = sum(
+            row.memories for row in organisations.figures(connection, org_id, now=now) if row.state == State.LIVE
+        )
+        trail.record(connection, org_id, by=by, act="export all", count=live, now=now if clock else None)
+    # On record before the first line leaves, whatever becomes of the rest.
+    with (
+        organisation_transaction(engine, org_id) as connection,
+        closing(memories.live_with_names(connection, org_id, now=now)) as found,
+    ):
+        for memory, label, aliases in found:
+            yield json.dumps(_fields(memory, label, aliases), ensure_ascii=ascii_only)
 
 
 def left_out(counts: Mapping[Any, int]) -> dict[str, int]:

@@ -8,7 +8,7 @@ from datetime import date, datetime
 from enum import StrEnum
 from uuid import UUID
 
-from memory_core.errors import Refused
+from memory_core.errors import Refusal, Refused
 from memory_core.identifiers import identifier_refusal
 from memory_core.labels import alias_refusal, label_refusal
 
@@ -97,6 +97,16 @@ class Subject:
         return f"{self.type} {self.id}"
 
 
+def subject_of(value: object) -> Subject:
+    """Return by what a subject is held: its type and id; what a caller knows it as stays with the caller.
+
+    Raises `Refused` for what is no subject.
+    """
+    if not isinstance(value, Subject):
+        raise Refused(Refusal(rule="subject_is_a_subject", field="subject", reason="must be a Subject(type, id)"))
+    return Subject(value.type, value.id)
+
+
 @dataclass(frozen=True, kw_only=True)
 class Disclosure:
     """One memory having been shown to one run, or in one preview."""
@@ -134,6 +144,23 @@ class Memory:
     forgotten_by: str | None
     forgotten_reason: str | None
     swept_at: datetime | None
+    erasure_id: UUID | None = None  # which erasure emptied it
+    supersedes: UUID | None = None  # the memory that it corrects, whose text is gone
+    corrected_by: str | None = None
+    correction_reason: str | None = None
+    dispute: str | None = None  # the person's own words beside it
+    disputed_at: datetime | None = None
+    dispute_withdrawn_at: datetime | None = None
+
+    @property
+    def disputed(self) -> str | None:
+        """The person's words that stand beside it now."""
+        return None if self.dispute_withdrawn_at else self.dispute
+
+    @property
+    def words(self) -> str:
+        """All that people and models have written into it, for looking for names."""
+        return "\n".join(filter(None, (self.text, self.dispute, self.correction_reason)))
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -167,10 +194,12 @@ class Erasure:
     reason: str
     at: datetime
     memory_ids: tuple[UUID, ...]
+    others: tuple[UUID, ...] = ()  # memories that are not about the subject, forgotten with it
+    ledger_is_outside: bool = True  # whether its ledger entry lies outside the database already
 
     @property
     def count(self) -> int:
-        """The number of new tombstones."""
+        """The number of new tombstones about the subject."""
         return len(self.memory_ids)
 
 

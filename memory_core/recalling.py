@@ -21,6 +21,7 @@ from memory_core.identity import new_id
 from memory_core.model import Memory, PassedOver, Ranking, Recall, RecalledMemory, RecallMode, Search, Timings
 from memory_core.prompt.block import memory_block
 from memory_core.prompt.fence import DrawBoundary
+from memory_core.restoring import RestoreWatch
 from memory_core.rules.request import Request
 
 ASKED_FOR = "asked for"
@@ -65,12 +66,14 @@ class Recaller:
         choose: Choice,
         clock: Callable[[], datetime] | None,
         draw_boundary: DrawBoundary,
+        watch: RestoreWatch,
     ) -> None:
         self._engine = engine
         self._org_id = org_id
         self._choose = choose
         self._clock = clock
         self._draw_boundary = draw_boundary
+        self._watch = watch
         self._pinned: tuple[str, int] | None = None  # as last seen; each recall's own transaction has the last word
 
     def recall(self, request: Request) -> Recall:
@@ -88,9 +91,10 @@ class Recaller:
                     now=self._clock() if self._clock else None,
                     count_to=QUANTISE_ABOVE + 1 if question.vector is not None else 0,
                 )
+                self._watch.require_not_behind(connection, census.ledger_id, census.last_entry)
                 seen = _pin(census)
                 if seen == question.pinned or request.ranking in (Ranking.RECENCY, Ranking.LEXICAL):
-                    if not census.listed:
+                    if census.ledger_id is None:
                         organisations.enter(connection, self._org_id)
                     chosen = self._selected(connection, request, question, census)
                     return self._recorded(connection, request, question, census, chosen, began)
@@ -260,7 +264,7 @@ class Recaller:
             connection,
             self._org_id,
             recall_id,
-            [chosen.memories[place][0].memory_id for place in rendered.shown],
+            [chosen.memories[place][0] for place in rendered.shown],
             run_id=request.run_id,
             purpose=request.purpose.value,
             at=census.now,

@@ -8,11 +8,12 @@ from itertools import groupby
 
 from sqlalchemy import Engine
 
-from memory_core.db import erasures, held, organisations
+from memory_core.db import erasures, organisations
 from memory_core.db.engine import organisation_transaction
-from memory_core.demo import DemoErasure, DemoMemory, demo_erasures, demo_memories
+from memory_core.demo import DemoErasure, DemoMemory, demo_erasures, demo_letters, demo_memories
+from memory_core.erasing import erase_within
 from memory_core.errors import Refusal, Refused
-from memory_core.identity import new_id
+from memory_core.register import Register
 from memory_core.rules.admission import Draft
 from memory_core.writing import write
 
@@ -44,16 +45,36 @@ def seed_demo(engine: Engine, org_id: str, *, clock: Callable[[], datetime] | No
                 continue
             for erasure in together:
                 if isinstance(erasure, DemoErasure):
-                    held.forget(
+                    erase_within(
                         connection,
                         org_id,
                         erasure.subject,
-                        erasure_id=new_id(),
                         by=erasure.by,
                         reason=erasure.reason,
                         now=erasure.at,
                     )
         return stored
+
+
+def seed_requests(engine: Engine, org_id: str, *, clock: Callable[[], datetime] | None = None) -> int:
+    """Enter the demo's rights requests, where the register is empty; returns how many."""
+    register = Register(engine, org_id, by="user:ines", clock=clock)
+    if register.every():
+        return 0
+    with organisation_transaction(engine, org_id) as connection:
+        today = (clock() if clock else organisations.moment(connection)).date()
+    letters = demo_letters(today=today)
+    for letter in letters:
+        request = register.register(
+            letter.right,
+            asked_by=letter.asked_by,
+            channel=letter.channel,
+            received_on=letter.received_on,
+            subject=letter.subject,
+        )
+        if letter.identity:
+            register.confirm_identity(request, letter.identity)
+    return len(letters)
 
 
 def _moment(event: DemoMemory | DemoErasure) -> datetime:

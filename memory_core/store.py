@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from datetime import datetime
 from types import TracebackType
@@ -15,14 +15,14 @@ from memory_core.backlog import Embedded, Progress, embed_backlog, repin
 from memory_core.characters import has_surrogate
 from memory_core.config import Settings
 from memory_core.config import settings as read_settings
-from memory_core.db import database, erasures, held, organisations, recalls
+from memory_core.db import database, held, organisations, recalls, trail
 from memory_core.db.engine import organisation_transaction, transaction
 from memory_core.embedders import BATCH_LIMIT_S, Embedder
 from memory_core.embedding import Choice, Unserved, by_name, configured, given
-from memory_core.errors import MemoryCoreError, OnHold, Refusal, Refused
+from memory_core.erasing import erase
+from memory_core.errors import MemoryCoreError, Refusal, Refused
 from memory_core.finding import found_subjects
 from memory_core.identifiers import identifier_refusal
-from memory_core.identity import new_id
 from memory_core.model import (
     Block,
     Erasure,
@@ -37,17 +37,21 @@ from memory_core.model import (
     Recall,
     RecallMode,
     Subject,
+    subject_of,
 )
 from memory_core.overview import in_figures
 from memory_core.prompt.block import rebuilt_block
 from memory_core.prompt.fence import DrawBoundary, random_boundary
 from memory_core.recalling import Recaller
+from memory_core.restoring import RestoreWatch
 from memory_core.rules.admission import Draft
-from memory_core.rules.erasure import erasure_refusal
 from memory_core.rules.request import recall_request
 from memory_core.writing import write
 
 WRITE_EMBEDDING_LIMIT_S = 2.0  # a single write waits no longer for its vector; the backlog makes it later
+
+
+UNNAMED = "unnamed"  # who looks, where the caller does not say
 
 
 class FromSettings:
@@ -75,7 +79,15 @@ class MemoryStore:
         self._choose = choose
         self._settings = settings
         self._clock = clock
-        self._recaller = Recaller(engine, org_id, choose=choose, clock=clock, draw_boundary=draw_boundary)
+        self._watch = RestoreWatch(org_id, settings.ledger_folder)
+        self._recaller = Recaller(
+            engine,
+            org_id,
+            choose=choose,
+            clock=clock,
+            draw_boundary=draw_boundary,
+            watch=self._watch,
+        )
 
     @classmethod
     def open(
@@ -172,12 +184,16 @@ class MemoryStore:
         drafts = [_draft(item, position) for position, item in enumerate(items)]
         return self._embedded(self._write(drafts, bulk=True), limit_s=BATCH_LIMIT_S, progress=progress)
 
-    def embed(self, *, model: str | None = None, progress: Progress | None = None) -> Embedded:
-        """Embed every live memory that has no vector by the organisation's model.
+    def embed(
+        self, *, model: str | None = None, among: Sequence[UUID] | None = None, progress: Progress | None = None
+    ) -> Embedded:
+        """Embed every live memory, or each of `among`, that has no vector by the organisation's model.
 
         With `model` (`minilm` or `ollama:<model>`) change to that model first. Raises an `EmbedderError`, `Refused` for a name
         that is no model, or a `DatabaseError`; what was embedded by then stays.
         """
+        with organisation_transaction(self._engine, self.org_id) as connection:
+            self._watch.require_sound_as_far_as_known(connection)
         choose = self._choose
         if model is not None:
             embedder = by_name(model, self._settings) if isinstance(model, str) else Unserved(reason="no name")
@@ -186,13 +202,16 @@ class MemoryStore:
                 raise Refused(Refusal(rule="model_is_known", field="model", reason=reason))
             repin(self._engine, self.org_id, embedder)
             choose = given(embedder)
-        return embed_backlog(self._engine, self.org_id, choose, clock=self._clock, progress=progress)
+        return embed_backlog(self._engine, self.org_id, choose, clock=self._clock, among=among, progress=progress)
 
     def _write(self, drafts: list[Draft], *, bulk: bool) -> list[Memory]:
         def refused(position: int, refusal: Refusal) -> None:
             raise Refused(refusal, position=position if bulk else None)
 
         with organisation_transaction(self._engine, self.org_id) as connection:
+            self._watch.require_sound_as_far_as_known(
+                connection
+            )  # it may be about somebody whose erasure this database does not know
             return write(connection, self.org_id, drafts, clock=self._clock, refused=refused).memories
 
     def _embedded(self, stored: list[Memory], *, limit_s: float, progress: Progress | None = None) -> list[Memory]:
@@ -252,15 +271,29 @@ class MemoryStore:
             raise Refused(request)
         return self._recaller.recall(request)
 
-    def shown(self, recall_id: UUID) -> Block | None:
+    def shown(self, recall_id: UUID, *, by: str = UNNAMED) -> Block | None:
         """Return the block that a recall showed, rebuilt from its disclosures; None where it showed none.
 
-        The text is exactly what was shown while its memories have their text; what was erased since stands as that.
+        The look is a line of the trail: `by` is who looks. The text is exactly what was shown while its memories have their
+        text; what was erased since stands as that.
         """
+        if refused := identifier_refusal(by, field="by"):
+            raise Refused(refused)
         facts = None
         if isinstance(recall_id, UUID):
             with organisation_transaction(self._engine, self.org_id) as connection:
-                facts, in_places = recalls.shown(connection, self.org_id, recall_id, now=self._now(connection))
+                now = self._now(connection)
+                facts, in_places = recalls.shown(connection, self.org_id, recall_id, now=now)
+                if in_places:
+                    trail.record(
+                        connection,
+                        self.org_id,
+                        by=by,
+                        act="look at recall",
+                        reference=str(recall_id),
+                        count=len(in_places),
+                        now=now if self._clock else None,
+                    )
         if facts is None:
             raise Refused(Refusal(rule="recall_exists", field="recall_id", reason="is no recall of this organisation"))
         if facts.boundary is None:
@@ -273,12 +306,17 @@ class MemoryStore:
             omitted=facts.omitted,
         )
 
-    def held(self, subject: Subject) -> Held:
-        """Return everything held about a subject, with no page limit, and everybody it was shown to."""
+    def held(self, subject: Subject, *, by: str = UNNAMED) -> Held:
+        """Return everything held about a subject, with no page limit, and everybody it was shown to.
+
+        The look is a line of the trail: `by` is who looks.
+        """
+        if refused := identifier_refusal(by, field="by"):
+            raise Refused(refused)
+        about, now = subject_of(subject), self._clock() if self._clock else None
         with organisation_transaction(self._engine, self.org_id) as connection:
-            at, known, found = held.held(
-                connection, self.org_id, _subject(subject), now=self._clock() if self._clock else None
-            )
+            at, known, found = held.held(connection, self.org_id, about, now=now)
+            trail.record(connection, self.org_id, by=by, act="look", subject=about, count=len(found), now=now)
         return Held(subject=known, at=at, memories=tuple(found))
 
     def find_subjects(self, typed: str, *, limit: int = 50) -> list[FoundSubject]:
@@ -303,26 +341,15 @@ class MemoryStore:
 
         Raises `OnHold` naming each hold if any of its memories is on hold: then all are left.
         """
-        about = _subject(subject)
-        refused = erasure_refusal(by=by, reason=reason)
-        if refused:
-            raise Refused(refused)
-        erasure_id = new_id()
-        with organisation_transaction(self._engine, self.org_id) as connection:
-            organisations.enter(connection, self.org_id)
-            erasures.await_writes(connection, self.org_id, about)
-            at, gone, holds = held.forget(
-                connection,
-                self.org_id,
-                about,
-                erasure_id=erasure_id,
-                by=by,
-                reason=reason,
-                now=self._clock() if self._clock else None,
-            )
-        if holds:
-            raise OnHold(tuple(holds))
-        return Erasure(erasure_id=erasure_id, subject=about, by=by, reason=reason, at=at, memory_ids=tuple(gone))
+        return erase(
+            self._engine,
+            self.org_id,
+            subject_of(subject),
+            by=by,
+            reason=reason,
+            folder=self._settings.ledger_folder,
+            clock=self._clock,
+        )
 
     def _now(self, connection: Connection) -> datetime:
         return self._clock() if self._clock else organisations.moment(connection)
@@ -338,9 +365,3 @@ def _draft(item: object, position: int) -> Draft:
         return Draft.from_mapping(item)
     except Refused as refused:
         raise Refused(refused.refusal, position=position) from None
-
-
-def _subject(subject: object) -> Subject:
-    if not isinstance(subject, Subject):
-        raise Refused(Refusal(rule="subject_is_a_subject", field="subject", reason="must be a Subject(type, id)"))
-    return Subject(subject.type, subject.id)  # by which it is held; what a caller knows it as stays with the caller

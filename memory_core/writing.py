@@ -3,17 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime
 from uuid import UUID
 
 from sqlalchemy import Connection
 
-from memory_core.db import erasures, memories, organisations, subjects
+from memory_core.db import erasures, measures, memories, organisations, subjects
 from memory_core.errors import Refusal, Refused
 from memory_core.identity import new_id
 from memory_core.labels import MAX_ALIASES
 from memory_core.model import Memory, Subject
+from memory_core.rights import Measure, MeasureKind
 from memory_core.rules.admission import Admitted, Draft, admitted
 
 
@@ -49,16 +50,17 @@ def write(
         erasures.await_loads(connection, org_id)
     began = erasures.await_erasures(connection, org_id, named)
     now = clock() if clock else began
+    standing = _Standing(measures.standing_about(connection, org_id, named))
     new: dict[UUID, Admitted] = {}
     names = _Names(connection, org_id, named)
     for position, draft in enumerate(drafts):
         item = admitted(draft, now=now, policy=policy)
         if not isinstance(item, Refusal) and item.subject:
-            item = names.too_many(item.subject) or item
+            item = names.too_many(item.subject) or standing.suppressed(item.subject) or item
         if isinstance(item, Refusal):
             refused(position, item)
         else:
-            new[new_id()] = item
+            new[new_id()] = standing.applied(item)
     about = [item.subject for item in new.values() if item.subject]
     erased = erasures.erased_since_begin(connection, org_id, about)
     if erased:
@@ -91,6 +93,34 @@ class _Names:
             return Refusal(rule="alias_count", field="subject.aliases", reason=reason)
         self._known[subject] = label, names
         return None
+
+
+class _Standing:
+    """What stands about each subject when something is written about it."""
+
+    def __init__(self, found: Sequence[Measure]) -> None:
+        self._found: dict[tuple[MeasureKind, Subject], Measure] = {}
+        for one in found:
+            if one.subject is not None:
+                self._found.setdefault((one.kind, one.subject), one)
+
+    def suppressed(self, subject: Subject) -> Refusal | None:
+        """Refuse what is about a subject of whom nothing new may be remembered."""
+        one = self._found.get((MeasureKind.SUPPRESSION, subject))
+        if one is None:
+            return None
+        reason = f"nothing new may be remembered about {subject} ({one.name}); a data protection officer can lift that"
+        return Refusal(rule="nothing_new_about_a_suppressed_subject", field="subject", reason=reason)
+
+    def applied(self, item: Admitted) -> Admitted:
+        """Return it restricted or on hold from its first moment, where its subject is."""
+        if item.subject is None or not self._found:
+            return item
+        restriction = self._found.get((MeasureKind.RESTRICTION, item.subject))
+        hold = self._found.get((MeasureKind.HOLD, item.subject))
+        return replace(
+            item, restricted_at=restriction.placed_at if restriction else None, hold=hold.name if hold else None
+        )
 
 
 def _names(subject: Subject) -> set[str]:

@@ -1,11 +1,19 @@
-"""Subjects: find a person, see everything held about them, hand it out, erase it."""
+"""Subjects: find a person, see everything held about them, and act on it."""
 
 import pandas as pd
 import streamlit as st
 
-from memory_core import FoundSubject, Held, HeldMemory, OnHold, Refused, Subject
-from memory_core.package import as_row, passphrase, sealed_package
-from pages import Visitor, explained, figures, gate, plain, require, safe_frame
+from memory_core import FoundSubject, Held, Subject
+from memory_core.characters import shown_whole
+from memory_core.privacy import PrivacyDesk
+from memory_core.rights import Measure
+from pages import Visitor, explained, figures, gate, name_of, plain, safe_frame
+from pages.desk import access_view, certificate_view, erasure_view, measures_view, memory_view, trail_view
+from pages.desk.acting import WORKING_ON, working_on
+from pages.desk.held_rows import as_row
+from pages.desk.picker import digest
+
+SECTIONS = ["Held", "Restrict, hold, suppress", "Hand out", "Erase", "Trail"]
 
 SHOWN_COLUMNS = {
     "written": st.column_config.DatetimeColumn("Written (UTC)", format="YYYY-MM-DD HH:mm"),
@@ -19,6 +27,8 @@ SHOWN_COLUMNS = {
     "expires": st.column_config.DatetimeColumn("Expires (UTC)", format="YYYY-MM-DD"),
     "times_shown": st.column_config.NumberColumn("Shown", help="How often it was shown to a run or in a preview"),
     "shown_to": st.column_config.TextColumn("Shown to", width="medium"),
+    "disputed": st.column_config.TextColumn("Disputed", help="The person's own words, which stand beside it"),
+    "corrects": st.column_config.TextColumn("Corrects"),
     "erased_at": st.column_config.DatetimeColumn("Erased (UTC)", format="YYYY-MM-DD HH:mm"),
     "erased_by": st.column_config.TextColumn("Erased by"),
     "erased_because": st.column_config.TextColumn("Because", width="medium"),
@@ -43,14 +53,14 @@ def search(visitor: Visitor) -> Subject | None:
     if not found:
         st.warning("Nothing is held about anybody by that name or id in this organisation.")
         return None
-    if len(found) == 1:
+    if len(found) == 1 or typed.strip() == str(found[0].subject):
         return found[0].subject
     picked = st.dataframe(
         safe_frame([found_row(one) for one in found]),
         hide_index=True,
         on_select="rerun",
         selection_mode="single-row",
-        key=f"found {visitor.org_id} {typed}",
+        key=f"found {visitor.org_id} {digest(str(one.subject) for one in found)}",
         column_config={
             "last written": st.column_config.DatetimeColumn("last written (UTC)", format="YYYY-MM-DD HH:mm")
         },
@@ -77,12 +87,11 @@ def found_row(one: FoundSubject) -> dict[str, object]:
     }
 
 
-def show(visitor: Visitor, held: Held) -> None:
-    """Show everything held, as one table; a ticked row is shown whole below."""
-    st.subheader("Held")
-    st.text(f"{held.subject.label or 'No name is held'}   ({held.subject})")
+def summary(held: Held) -> None:
+    """Say who it is, and how much is held."""
+    st.text(name_of(held.subject))
     if held.subject.aliases:
-        st.text("Also known as: " + "; ".join(held.subject.aliases))
+        st.text("Also known as: " + "; ".join(shown_whole(one) for one in held.subject.aliases))
     shown = sum(len(memory.disclosures) for memory in held.memories)
     figures(
         [
@@ -92,7 +101,12 @@ def show(visitor: Visitor, held: Held) -> None:
             ("Times shown", f"{shown:,}", "To runs and in previews, all memories together."),
         ]
     )
+
+
+def show(visitor: Visitor, desk: PrivacyDesk, held: Held) -> None:
+    """Show everything held, as one table; a ticked row is shown whole below."""
     if not held.memories:
+        st.caption("Nothing is held about them.")
         return
     table = safe_frame([as_row(memory) for memory in held.memories])
     for name in ("written", "expires", "erased_at"):
@@ -104,128 +118,76 @@ def show(visitor: Visitor, held: Held) -> None:
         column_config=SHOWN_COLUMNS,
         on_select="rerun",
         selection_mode="single-row",
-        key=f"held {visitor.org_id} {held.subject}",
+        key=f"held {visitor.org_id} {digest(str(memory.memory_id) for memory in held.memories)}",
     )
     rows = picked["selection"]["rows"]
-    if rows and rows[0] < len(held.memories):
-        show_one(held.memories[rows[0]])
+    ticked = held.memories[rows[0]] if rows and rows[0] < len(held.memories) else None
+    memory_view.tell_of_lost(held, ticked)
+    if ticked is not None:
+        memory_view.show(visitor, desk, held, ticked)
     else:
-        st.caption("Tick a row to read it whole, and to see each time it was shown.")
+        st.caption("Tick a row to read it whole, to see each time it was shown, to correct it or to record a dispute.")
 
 
-def show_one(memory: HeldMemory) -> None:
-    """Show one memory whole, with everybody it was shown to."""
-    with st.container(border=True):
-        said = "stated by" if memory.origin == "person" else "inferred, and confirmed by nobody, by"
-        st.text(f"{memory.kind}, {said} {memory.author} in run {memory.run_id}: {memory.state}")
-        plain(memory.text if memory.text is not None else "(the text is gone)")
-        if memory.disclosures:
-            st.dataframe(
-                pd.DataFrame(
-                    [
-                        {"shown (UTC)": one.at, "run": one.run_id, "purpose": one.purpose.value, "place": one.place}
-                        for one in memory.disclosures
-                    ]
-                ),
-                hide_index=True,
-            )
+def section(visitor: Visitor, desk: PrivacyDesk, held: Held, measures: list[Measure]) -> None:
+    """Show the chosen section."""
+    chosen = st.segmented_control(
+        "Section", SECTIONS, default="Held", key=f"section {held.subject}", label_visibility="collapsed"
+    )
+    if chosen == "Held":
+        show(visitor, desk, held)
+    elif chosen == "Restrict, hold, suppress":
+        measures_view.show(visitor, desk, held, measures)
+    elif chosen == "Hand out":
+        access_view.show(visitor, desk, held.subject, reference=working_on(visitor), with_name=False)
+    elif chosen == "Erase":
+        if held.with_text:
+            erasure_view.show(visitor, desk, held)
         else:
-            st.caption("Never shown to any run, nor in a preview.")
+            st.caption("There is no text left to erase.")
+        if erasures := desk.erasures(subject=held.subject):
+            certificate_view.show_one_of(desk, erasures)
+    elif chosen == "Trail":
+        st.caption("Every look at this subject and every act, newest first. Your looks are here as well.")
+        trail_view.show(lambda limit: desk.trail(subject=held.subject, limit=limit), with_subject=False)
 
 
-def hand_out(held: Held) -> None:
-    """Offer everything held as one encrypted file, with the passphrase shown once."""
-    st.subheader("Hand it out")
-    st.caption(
-        "An encrypted ZIP with everything above as JSON and CSV. The passphrase is shown once, here, and kept nowhere: "
-        "give it to the recipient by another way than the file."
-    )
-    if st.button("Prepare an encrypted download", icon=":material/lock:"):
-        package = sealed_package(held, secret=passphrase())
-        st.text("Passphrase, shown this once:")
-        plain(package.passphrase)
-        st.download_button(
-            "Download",
-            package.content,
-            file_name=f"held-{held.at:%Y%m%d-%H%M%S}.zip",
-            mime="application/zip",
-            on_click="ignore",  # a rerun would hide the passphrase
-            icon=":material/download:",
-        )
+def require_same(desk: PrivacyDesk, subject: Subject, reference: str | None) -> None:
+    """Warn where the request that is worked on is about somebody else."""
+    about = desk.register.request(reference).subject if reference else subject
+    if about != subject:
+        st.warning("The request that you work on is about somebody else. What is done here for it will be refused.")
+        plain(str(about or "nobody known yet"))
 
 
-def erase(visitor: Visitor, held: Held) -> None:
-    """Offer to forget the subject, behind a dialog that says what it will do."""
-    st.subheader("Erase")
-    holds = sorted({memory.hold for memory in held.memories if memory.hold})
-    if holds:
-        st.warning("A legal hold keeps these memories, so none of them can be forgotten:")
-        plain("\n".join(holds))
+def banner(visitor: Visitor) -> None:
+    """Say for which request all this is done, with the way back."""
+    reference = working_on(visitor)
+    if not reference:
         return
-    if not held.with_text:
-        st.caption("There is no text left to erase.")
-        return
-    if st.button(f"Forget {held.with_text:,} …", type="primary", icon=":material/delete_forever:"):
-        st.session_state["confirming"] = (visitor.org_id, held.subject.type, held.subject.id)
-    if st.session_state.get("confirming") == (visitor.org_id, held.subject.type, held.subject.id):
-        confirm(visitor, held)
-
-
-def end_confirming() -> None:
-    st.session_state.pop("confirming", None)
-
-
-@st.dialog("Forget this subject", width="medium", on_dismiss=end_confirming)
-def confirm(visitor: Visitor, held: Held) -> None:
-    """Ask for a reason and for the id typed again, then forget."""
-    st.text(f"{held.subject.label or 'No name is held'}   ({held.subject} of organisation {visitor.org_id})")
-    st.markdown(
-        f"**{held.with_text:,} memories lose their text and their embedding**, and the name and aliases go. "
-        "What stays is a tombstone for each: who wrote it and when, who erased it, when and why. It cannot be undone."
-    )
-    reason = st.text_area(
-        "Reason",
-        max_chars=500,
-        placeholder="such as: erasure request of 3 November",
-    )
-    st.caption("The reason stays with the tombstones. Do not quote what is erased.")
-    typed = st.text_input("Type the subject's id again to confirm")
-    plain(held.subject.id)
-    if st.button("Forget", type="primary", disabled=typed.strip() != held.subject.id or not reason.strip()):
-        require(visitor, "dpo")
-        with explained():
-            store = visitor.store()
-            if (now := store.held(held.subject).with_text) != held.with_text:
-                st.warning(f"Meanwhile it is {now:,} memories. Close this and look again before you forget them.")
-                st.stop()
-            try:
-                erasure = store.forget(held.subject, by=visitor.author, reason=reason.strip())
-            except OnHold as refused:
-                st.error("Nothing was forgotten: a legal hold keeps these memories.")
-                plain("\n".join(refused.holds))
-                st.stop()
-            except Refused as refused:
-                st.error("Nothing was forgotten.")
-                plain(str(refused))
-                st.stop()
-        end_confirming()
-        st.session_state["search_next"] = held.subject.id  # the name that was typed goes too
-        st.session_state["done"] = (
-            f"{erasure.count} erased about {erasure.subject} at {erasure.at:%Y-%m-%d %H:%M:%S} UTC, "
-            f"erasure {erasure.erasure_id}"
-        )
+    what, back, end = st.columns([4, 2, 2], vertical_alignment="center")
+    what.info(f"Working on request {reference}: what you do here is recorded with it.", icon=":material/assignment:")
+    if back.button("Back to the request", icon=":material/arrow_back:"):
+        st.switch_page("pages/2_Requests.py", query_params={"request": reference})
+    if end.button("Not for this request"):
+        del st.session_state[WORKING_ON]
         st.rerun()
 
 
 visitor = gate("dpo", title="Subjects")
 st.title("Subjects")
+banner(visitor)
 if "done" in st.session_state:
-    st.success("Forgotten. Keep this line with the request:")
-    plain(st.session_state.pop("done"))
+    message, detail = st.session_state.pop("done")
+    st.success(message)
+    plain(detail)
 subject = search(visitor)
 if subject is not None:
     with explained():
-        about = visitor.store().held(subject)
-    show(visitor, about)
-    hand_out(about)
-    erase(visitor, about)
+        desk = visitor.desk()
+        about = desk.held(subject)
+        standing = desk.measures(subject)
+        require_same(desk, subject, working_on(visitor))
+        summary(about)
+        measures_view.standing(standing)
+        section(visitor, desk, about, standing)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ipaddress
+import shlex
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -11,9 +12,11 @@ from typing import Any
 import pandas as pd
 import streamlit as st
 
-from memory_core import MemoryCoreError, MemoryStore
+from memory_core import MemoryCoreError, MemoryStore, Subject
+from memory_core.characters import shown_whole
 from memory_core.config import Settings, settings
 from memory_core.health import Check, checks
+from memory_core.privacy import PrivacyDesk
 from memory_core.spreadsheet import disarmed
 
 ROLES = frozenset({"dpo", "engineer"})
@@ -32,6 +35,10 @@ class Visitor:
     def store(self) -> MemoryStore:
         """Open the visitor's organisation; costs nothing after the first time."""
         return MemoryStore.open(self.org_id, settings=self.settings)
+
+    def desk(self) -> PrivacyDesk:
+        """Open the desk of the visitor's organisation, in the visitor's name."""
+        return PrivacyDesk.open(self.org_id, by=self.author, settings=self.settings)
 
 
 def gate(role: str, *, title: str) -> Visitor:
@@ -60,7 +67,23 @@ def gate(role: str, *, title: str) -> Visitor:
         author="user:local", roles=ROLES, org_id=_sidebar(chosen.memory_org, organisations), settings=chosen
     )
     require(visitor, role)
+    restored(visitor)
     return visitor
+
+
+def restored(visitor: Visitor) -> None:
+    """Say on every page that the database was restored from a backup, or that erasures are not on record outside it."""
+    with explained():
+        ledger = visitor.desk().ledger()
+    if ledger.missing:
+        st.error(
+            f"This database was restored from a backup: {ledger.missing:,} entries of its ledger are not in it, so erased "
+            "memories may be back. Nothing is recalled until this is run:"
+        )
+        plain(f"python -m memory_core replay-erasures {shlex.quote(str(ledger.path))}")
+    if ledger.fault:
+        st.warning("The ledger outside the database cannot be used, so a restore from a backup might not be noticed:")
+        plain(ledger.fault)
 
 
 def require(visitor: Visitor, role: str) -> None:
@@ -123,6 +146,11 @@ def in_order(found: list[Check]) -> None:
                 plain(check.mend)
 
 
+def name_of(subject: Subject) -> str:
+    """Write who it is: by what they are held first, then the name, of which nothing can reorder or forge that."""
+    return f"{subject}:  {shown_whole(subject.label) if subject.label else 'no name is held'}"
+
+
 def plain(text: str) -> None:
     """Show text exactly as it is: no Markdown, no HTML, no images fetched."""
     st.code(text, language=None, wrap_lines=True)
@@ -148,8 +176,10 @@ def _sidebar(default: str, organisations: list[str]) -> str:
     with st.sidebar:
         st.page_link("app.py", label="Home", icon=":material/home:")
         st.page_link("pages/1_Subjects.py", label="Subjects", icon=":material/person_search:")
+        st.page_link("pages/2_Requests.py", label="Requests", icon=":material/inbox:")
         st.page_link("pages/3_Recall.py", label="Recall", icon=":material/manage_search:")
         st.page_link("pages/5_Latency.py", label="Latency", icon=":material/speed:")
+        st.page_link("pages/7_Settings.py", label="Settings", icon=":material/settings:")
         org_id = st.selectbox(
             "Organisation", known, index=known.index(remembered) if remembered in known else known.index(default)
         )

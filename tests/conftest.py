@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import shutil
 import tempfile
 from collections.abc import Callable, Iterator
@@ -21,6 +22,7 @@ from memory_core import MemoryStore
 from memory_core.config import settings
 from memory_core.db import embedded, schema
 from memory_core.db.engine import close_engines
+from memory_core.privacy import PrivacyDesk
 
 SHARED = Path(__file__).resolve().parents[1].parent / "shared"
 
@@ -47,6 +49,20 @@ def connect(url: URL, **options: Any) -> psycopg.Connection[Any]:
         port=url.port,
         **options,
     )
+
+
+@pytest.fixture(scope="session", autouse=True)
+def ledger_folder() -> Iterator[Path]:
+    """A folder for the ledgers of every test, and of the processes it starts; each organisation's has its own name."""
+    folder = Path(tempfile.mkdtemp(prefix="memory-ledgers-"))
+    before = os.environ.get("MEMORY_LEDGER")
+    os.environ["MEMORY_LEDGER"] = str(folder)
+    yield folder
+    if before is None:
+        del os.environ["MEMORY_LEDGER"]
+    else:
+        os.environ["MEMORY_LEDGER"] = before
+    shutil.rmtree(folder, ignore_errors=True)
 
 
 @pytest.fixture(scope="session")
@@ -140,6 +156,28 @@ def open_store(database: Database) -> OpenStore:
             clock=clock,
             settings=settings(memory_embedder="none"),
             **options,
+        )
+
+    return opened
+
+
+OpenDesk = Callable[..., PrivacyDesk]
+
+
+@pytest.fixture
+def open_desk(database: Database) -> OpenDesk:
+    """Open the desk of a data protection officer on this test's database."""
+
+    def opened(
+        org_id: str = "acme", *, by: str = "user:ines", clock: Callable[[], datetime] | None = None, **options: Any
+    ) -> PrivacyDesk:
+        return PrivacyDesk.open(
+            org_id,
+            by=by,
+            database_url=database.application,
+            embedder=None,
+            clock=clock,
+            settings=settings(memory_embedder="none", **options),
         )
 
     return opened

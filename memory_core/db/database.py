@@ -50,9 +50,15 @@ def release(settings: Settings) -> None:
 def migrate(settings: Settings, *, revision: str = "head") -> tuple[str | None, str | None]:
     """Bring the database in use to a revision, as its owner; return the revisions before and after."""
     url = _application_url(settings, None)
+    role = _role(embedded.start(settings.home).application if url is None else url)
+    return schema.migrate(owner_url(settings), application_role=role, revision=revision)
+
+
+def owner_url(settings: Settings) -> URL:
+    """Return the address of the role that owns the tables; raises where none is given, or it is the application's."""
+    url = _application_url(settings, None)
     if url is None:
-        cluster = embedded.start(settings.home)
-        return schema.migrate(cluster.owner, application_role=_role(cluster.application), revision=revision)
+        return embedded.start(settings.home).owner
     if settings.migration_database_url is None:
         raise SettingsError(
             "MIGRATION_DATABASE_URL: is not set; give the address of the role that owns the tables (DATABASE_URL is the "
@@ -64,7 +70,7 @@ def migrate(settings: Settings, *, revision: str = "head") -> tuple[str | None, 
             "MIGRATION_DATABASE_URL and DATABASE_URL name one role; the owner could bypass row level security, so the "
             "application needs a role of its own (python -m memory_core migrate --sql prints its statements)"
         )
-    return schema.migrate(owner, application_role=_role(url), revision=revision)
+    return owner
 
 
 def migration_sql(settings: Settings) -> str:

@@ -5,8 +5,9 @@ from __future__ import annotations
 import atexit
 import re
 import threading
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
+from functools import partial
 from typing import Any
 
 import psycopg
@@ -89,23 +90,26 @@ def organisation_transaction(engine: Engine, org_id: str, *, switched_off: Seque
 
     Raises a `DatabaseError`, or `Refused` where a named constraint said no.
     """
-    with translated_errors():
-        try:
-            connection = _entered(engine, org_id, switched_off)
-        except DBAPIError as error:
-            if not error.connection_invalidated:
-                raise
-            # A pooled connection that a restart of the server left behind; nothing was done on it, so once more.
-            connection = _entered(engine, org_id, switched_off)
-        with connection:
-            yield connection
-            connection.commit()
+    begin = partial(enter_organisation, org_id=org_id, switched_off=switched_off)
+    with translated_errors(), _begun(engine, begin) as connection:
+        yield connection
+        connection.commit()
 
 
-def _entered(engine: Engine, org_id: str, switched_off: Sequence[str]) -> Connection:
+def _begun(engine: Engine, begin: Callable[[Connection], object]) -> Connection:
+    try:
+        return _tried(engine, begin)
+    except DBAPIError as error:
+        if not error.connection_invalidated:
+            raise
+    # A pooled connection that a restart of the server left behind; nothing was done on it, so once more.
+    return _tried(engine, begin)
+
+
+def _tried(engine: Engine, begin: Callable[[Connection], object]) -> Connection:
     connection = engine.connect()
     try:
-        enter_organisation(connection, org_id, switched_off=switched_off)
+        begin(connection)
     except BaseException:
         connection.close()
         raise
@@ -125,8 +129,9 @@ def enter_organisation(connection: Connection, org_id: str, *, switched_off: Seq
 @contextmanager
 def transaction(engine: Engine) -> Iterator[Connection]:
     """Open one transaction over no organisation in particular, with errors in our words."""
-    with translated_errors(), engine.begin() as connection:
+    with translated_errors(), _begun(engine, lambda one: one.exec_driver_sql("SELECT 1")) as connection:
         yield connection
+        connection.commit()
 
 
 @contextmanager

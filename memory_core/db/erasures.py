@@ -1,14 +1,17 @@
-"""The lock that orders the writes of a subject against its erasures."""
+"""Queries on erasures, with the locks that order the writes of a subject against them."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable
 from datetime import datetime
 from hashlib import blake2b
+from typing import Any
+from uuid import UUID
 
-from sqlalchemy import ARRAY, BigInteger, Connection, bindparam, func, select, text, tuple_
+from sqlalchemy import ARRAY, BigInteger, Connection, Row, Select, and_, bindparam, func, select, text, tuple_
+from sqlalchemy.dialects.postgresql import insert
 
-from memory_core.db.tables import erasure
+from memory_core.db.tables import erasure, memory, rights_request
 from memory_core.model import Subject
 
 # Locks live in a small table that all sessions share, so a bulk load takes at most this many, however many subjects it has.
@@ -39,9 +42,12 @@ def await_erasures(connection: Connection, org_id: str, subjects: Iterable[Subje
     return began
 
 
-def await_writes(connection: Connection, org_id: str, subject: Subject) -> None:
-    """Wait until no write about this subject is under way; new ones wait until this transaction ends."""
-    connection.execute(_EXCLUSIVE, {"key": _key(org_id, subject)})
+def await_writes(connection: Connection, org_id: str, *subjects: Subject) -> None:
+    """Wait until no write about these subjects is under way; new ones wait until this transaction ends."""
+    for key in sorted(
+        {_key(org_id, subject) for subject in subjects}
+    ):  # in one order, so that two never wait in a ring
+        connection.execute(_EXCLUSIVE, {"key": key})
 
 
 def erased_since_begin(connection: Connection, org_id: str, subjects: Iterable[Subject]) -> Subject | None:
@@ -61,9 +67,84 @@ def erased_since_begin(connection: Connection, org_id: str, subjects: Iterable[S
     return None if row is None else Subject(row.subject_type, row.subject_id)
 
 
+def record(
+    connection: Connection,
+    org_id: str,
+    erasure_id: UUID,
+    subject: Subject,
+    *,
+    by: str,
+    reason: str,
+    at: datetime,
+    count: int,
+) -> None:
+    """Record an erasure that was done elsewhere first; one that is on record already stays as it is."""
+    connection.execute(
+        insert(erasure)
+        .values(
+            org_id=org_id,
+            erasure_id=erasure_id,
+            subject_type=subject.type,
+            subject_id=subject.id,
+            by=by,
+            reason=reason,
+            at=at,
+            memory_count=count,
+        )
+        .on_conflict_do_nothing()
+    )
+
+
+def facts(connection: Connection, org_id: str, erasure_id: UUID) -> Row[Any] | None:
+    """Return an erasure's row, with the reference of the request it answered."""
+    return connection.execute(_with_reference(org_id).where(erasure.c.erasure_id == erasure_id)).one_or_none()
+
+
+def of_subject(connection: Connection, org_id: str, subject: Subject) -> list[Row[Any]]:
+    """Return the rows of a subject's erasures, newest first."""
+    about = (erasure.c.subject_type == subject.type, erasure.c.subject_id == subject.id)
+    return list(connection.execute(_with_reference(org_id).where(*about).order_by(erasure.c.recorded_at.desc())))
+
+
+def for_request(connection: Connection, org_id: str, reference: str) -> list[Row[Any]]:
+    """Return the rows of the erasures that answered a request, newest first."""
+    answered = rights_request.c.reference == reference
+    return list(connection.execute(_with_reference(org_id).where(answered).order_by(erasure.c.recorded_at.desc())))
+
+
+def _with_reference(org_id: str) -> Select[Any]:
+    return (
+        select(erasure, rights_request.c.reference)
+        .outerjoin(
+            rights_request,
+            and_(rights_request.c.org_id == erasure.c.org_id, rights_request.c.request_id == erasure.c.request_id),
+        )
+        .where(erasure.c.org_id == org_id)
+    )
+
+
+def tombstones(connection: Connection, org_id: str, erasure_id: UUID) -> list[Row[Any]]:
+    """Return memory_id, subject_type, subject_id of the tombstones that an erasure left and that are there yet."""
+    return list(
+        connection.execute(
+            select(memory.c.memory_id, memory.c.subject_type, memory.c.subject_id)
+            .where(memory.c.org_id == org_id, memory.c.erasure_id == erasure_id)
+            .order_by(memory.c.memory_id)
+        )
+    )
+
+
 def await_loads(connection: Connection, org_id: str) -> None:
     """Wait until no bulk load of the organisation is under way; others wait until this transaction ends.
 
     Two of them could hold rows that the other needs. Single writes hold one memory's row, and so cannot.
     """
     connection.execute(_EXCLUSIVE, {"key": _first_key(org_id) + BUCKETS})
+
+
+def await_records(connection: Connection, org_id: str) -> None:
+    """Wait until nobody else adds to the organisation's trail or ledger; others wait until this transaction ends.
+
+    It is the last lock that a transaction takes, so that nobody who holds it waits for another.
+    """
+    connection.execute(_EXCLUSIVE, {"key": _first_key(org_id) + BUCKETS + 1})

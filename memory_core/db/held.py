@@ -2,12 +2,27 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from datetime import datetime
 from functools import cache
 from typing import Any
 from uuid import UUID
 
-from sqlalchemy import ARRAY, ColumnElement, Connection, Row, Text, Uuid, and_, bindparam, func, literal, select, update
+from sqlalchemy import (
+    ARRAY,
+    ColumnElement,
+    Connection,
+    Integer,
+    Row,
+    Text,
+    Uuid,
+    and_,
+    bindparam,
+    func,
+    literal,
+    select,
+    update,
+)
 from sqlalchemy.dialects.postgresql import insert
 
 from memory_core.db.memories import COLUMNS, fields, now_or
@@ -16,6 +31,8 @@ from memory_core.db.subjects import subject_of
 from memory_core.db.tables import INSTANT, directory, disclosure, erasure, memory
 from memory_core.model import Disclosure, HeldMemory, Purpose, Subject
 
+# All that an erasure takes from a memory. The words are computed from the text, and go with it.
+EMPTY = {"text": None, "text_sha256": None, "embedding": None, "embedding_model": None, "dispute": None}
 PURPOSES = {purpose.value: purpose for purpose in Purpose}
 
 
@@ -95,10 +112,13 @@ def forget(
     by: str,
     reason: str,
     now: datetime | None,
+    others: int = 0,
+    request_id: UUID | None = None,
 ) -> tuple[datetime, list[UUID], list[str]]:
     """Empty what is held about a subject and its directory entry, and record the erasure; all in one statement.
 
-    Returns the moment, the identifiers of the new tombstones, and the holds that kept everything (then nothing changed).
+    `others` counts what this erasure has emptied beside it. Returns the moment, the identifiers of the new tombstones, and
+    the holds that kept everything (then nothing changed).
     """
     clock = {} if now is None else {"now": now}
     row = (
@@ -111,6 +131,8 @@ def forget(
             erasure_id=erasure_id,
             by=by,
             reason=reason,
+            others=others,
+            request_id=request_id,
             **clock,
         )
         .one()
@@ -123,19 +145,18 @@ def _forget(clock: bool) -> Statement:
     # Not now(): that is when the transaction began, before the wait for writes that this erasure is to reach.
     at = bindparam("now", type_=INSTANT) if clock else func.statement_timestamp()
     by, reason = bindparam("by", type_=Text), bindparam("reason", type_=Text)
+    erasure_id = bindparam("erasure_id", type_=Uuid)
     holds = select(memory.c.hold).where(about(memory), memory.c.hold.is_not(None)).distinct().cte("holds")
     free = ~select(holds.c.hold).exists()
     gone = (
         update(memory)
         .where(about(memory), memory.c.text.is_not(None), free)
         .values(
-            text=None,
-            text_sha256=None,
-            embedding=None,
-            embedding_model=None,
+            **EMPTY,
             forgotten_at=at,
             forgotten_by=by,
             forgotten_reason=reason,
+            erasure_id=erasure_id,
         )
         .returning(memory.c.memory_id)
         .cte("gone")
@@ -144,16 +165,17 @@ def _forget(clock: bool) -> Statement:
     recorded = (
         insert(erasure)
         .from_select(
-            ["org_id", "erasure_id", "subject_type", "subject_id", "by", "reason", "at", "memory_count"],
+            ["org_id", "erasure_id", "subject_type", "subject_id", "by", "reason", "at", "request_id", "memory_count"],
             select(
                 bindparam("org_id", type_=Text),
-                bindparam("erasure_id", type_=Uuid),
+                erasure_id,
                 bindparam("subject_type", type_=Text),
                 bindparam("subject_id", type_=Text),
                 by,
                 reason,
                 at,
-                select(func.count()).select_from(gone).scalar_subquery(),
+                bindparam("request_id", type_=Uuid),
+                select(func.count()).select_from(gone).scalar_subquery() + bindparam("others", type_=Integer),
             ).where(free),
         )
         .returning(literal(1))
@@ -166,3 +188,37 @@ def _forget(clock: bool) -> Statement:
             select(func.array_agg(holds.c.hold, type_=ARRAY(Text))).scalar_subquery().label("holds"),
         ).add_cte(cleared, recorded)
     )
+
+
+def forget_each(
+    connection: Connection,
+    org_id: str,
+    memory_ids: Sequence[UUID],
+    *,
+    by: str,
+    reason: str,
+    at: datetime | None,
+    erasure_id: UUID | None = None,
+) -> list[UUID]:
+    """Empty single memories that have text and are not on hold; returns the identifiers of the new tombstones.
+
+    `at` is now where it is None.
+    """
+    statement = (
+        update(memory)
+        .where(
+            memory.c.org_id == org_id,
+            memory.c.memory_id == func.any(bindparam("memory_ids", list(memory_ids), type_=ARRAY(Uuid))),
+            memory.c.text.is_not(None),
+            memory.c.hold.is_(None),
+        )
+        .values(
+            **EMPTY,
+            forgotten_at=at or func.statement_timestamp(),
+            forgotten_by=by,
+            forgotten_reason=reason,
+            erasure_id=erasure_id,
+        )
+        .returning(memory.c.memory_id)
+    )
+    return list(connection.scalars(statement))

@@ -10,7 +10,22 @@ from operator import attrgetter, itemgetter
 from typing import Any
 from uuid import UUID
 
-from sqlalchemy import ARRAY, ColumnElement, Connection, Row, Text, and_, bindparam, case, column, func, select
+from sqlalchemy import (
+    ARRAY,
+    ColumnElement,
+    Connection,
+    Row,
+    Text,
+    Uuid,
+    and_,
+    bindparam,
+    case,
+    column,
+    false,
+    func,
+    select,
+    update,
+)
 from sqlalchemy.dialects.postgresql import insert
 
 from memory_core.db.statements import Statement
@@ -38,6 +53,11 @@ WRITTEN = (
     "seen_count",
     "last_seen_at",
     "last_seen_run_id",
+    "restricted_at",
+    "hold",
+    "supersedes",
+    "corrected_by",
+    "correction_reason",
 )
 AT_ONCE = 2000  # memories a statement
 KINDS = {kind.value: kind for kind in Kind}
@@ -108,6 +128,11 @@ def _row(memory_id: UUID, item: Admitted) -> dict[str, Any]:
         "seen_count": 1,
         "last_seen_at": item.last_seen_at,
         "last_seen_run_id": item.run_id,
+        "restricted_at": item.restricted_at,
+        "hold": item.hold,
+        "supersedes": item.correction.supersedes if item.correction else None,
+        "corrected_by": item.correction.by if item.correction else None,
+        "correction_reason": item.correction.reason if item.correction else None,
         "asked": item.expiry_was_asked,
     }
 
@@ -181,6 +206,95 @@ def live_with_names(
             yield memory_of(row, now=now), row.label, row.aliases or ()
 
 
+def with_text(
+    connection: Connection, org_id: str, memory_ids: Sequence[UUID], *, locked: bool = False
+) -> list[Row[Any]]:
+    """Return memory_id, subject_type, subject_id, hold of those that have text; `locked` keeps them as they are."""
+    statement = (
+        select(memory.c.memory_id, memory.c.subject_type, memory.c.subject_id, memory.c.hold)
+        .where(
+            memory.c.org_id == org_id,
+            memory.c.memory_id == func.any(bindparam("memory_ids", list(memory_ids), type_=ARRAY(Uuid))),
+            memory.c.text.is_not(None),
+        )
+        .order_by(memory.c.memory_id)
+    )
+    return list(connection.execute(statement.with_for_update() if locked else statement))
+
+
+def written_until(connection: Connection, org_id: str, subject: Subject, *, until: datetime) -> list[UUID]:
+    """Return which memories about a subject have text and were created by a moment."""
+    return list(
+        connection.scalars(
+            select(memory.c.memory_id).where(
+                memory.c.org_id == org_id,
+                memory.c.subject_type == subject.type,
+                memory.c.subject_id == subject.id,
+                memory.c.text.is_not(None),
+                memory.c.created_at <= until,
+            )
+        )
+    )
+
+
+def one(connection: Connection, org_id: str, memory_id: UUID, *, now: datetime, locked: bool = False) -> Memory | None:
+    """Return one memory, in its state at that moment; `locked` keeps it as it is until this transaction ends."""
+    statement = select(*COLUMNS).where(memory.c.org_id == org_id, memory.c.memory_id == memory_id)
+    row = connection.execute(statement.with_for_update() if locked else statement).one_or_none()
+    return None if row is None else memory_of(row, now=now)
+
+
+def besides(connection: Connection, org_id: str, subject: Subject, *, now: datetime) -> Generator[Memory]:
+    """Yield every memory with text that is not about a subject."""
+    statement = (
+        select(*COLUMNS)
+        .where(
+            memory.c.org_id == org_id,
+            memory.c.text.is_not(None),
+            func.coalesce(and_(memory.c.subject_type == subject.type, memory.c.subject_id == subject.id), false()).is_(
+                False
+            ),
+        )
+        .order_by(memory.c.created_at.desc(), memory.c.memory_id.desc())
+        .execution_options(yield_per=1000)
+    )
+    with connection.execute(statement) as rows:
+        for row in rows:
+            yield memory_of(row, now=now)
+
+
+def dispute(connection: Connection, org_id: str, memory_id: UUID, *, words: str, at: datetime) -> bool:
+    """Put a person's words beside a memory with text that has none; returns whether that was so."""
+    return bool(
+        connection.execute(
+            update(memory)
+            .where(
+                memory.c.org_id == org_id,
+                memory.c.memory_id == memory_id,
+                memory.c.text.is_not(None),
+                memory.c.disputed_at.is_(None),
+            )
+            .values(dispute=words, disputed_at=at)
+        ).rowcount
+    )
+
+
+def withdraw_dispute(connection: Connection, org_id: str, memory_id: UUID, *, at: datetime) -> bool:
+    """Take back a dispute that stands; returns whether one did."""
+    return bool(
+        connection.execute(
+            update(memory)
+            .where(
+                memory.c.org_id == org_id,
+                memory.c.memory_id == memory_id,
+                memory.c.dispute.is_not(None),
+                memory.c.dispute_withdrawn_at.is_(None),
+            )
+            .values(dispute_withdrawn_at=at)
+        ).rowcount
+    )
+
+
 def memory_of(row: Row[Any], *, now: datetime) -> Memory:
     """Build the memory that a row of COLUMNS holds, in its state at that moment."""
     subject = None if row.subject_id is None else Subject(row.subject_type, row.subject_id)
@@ -218,4 +332,11 @@ def fields(row: Row[Any], subject: Subject | None, *, now: datetime) -> dict[str
         "forgotten_by": row.forgotten_by,
         "forgotten_reason": row.forgotten_reason,
         "swept_at": row.swept_at,
+        "erasure_id": row.erasure_id,
+        "supersedes": row.supersedes,
+        "corrected_by": row.corrected_by,
+        "correction_reason": row.correction_reason,
+        "dispute": row.dispute,
+        "disputed_at": row.disputed_at,
+        "dispute_withdrawn_at": row.dispute_withdrawn_at,
     }

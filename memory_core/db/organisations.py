@@ -6,13 +6,14 @@ from dataclasses import dataclass
 from datetime import date, datetime
 from functools import cache
 from typing import Any
+from uuid import UUID
 
 from sqlalchemy import Connection, Date, Row, and_, bindparam, case, cast, func, literal, literal_column, select
 from sqlalchemy.dialects.postgresql import insert
 
 from memory_core.db.memories import live, now_or
 from memory_core.db.statements import Statement
-from memory_core.db.tables import memory, organisation, organisation_setting
+from memory_core.db.tables import ledger, memory, organisation, organisation_setting
 from memory_core.rules.policy import Policy
 
 
@@ -21,7 +22,8 @@ class Census:
     """What a recall must know of an organisation before it searches."""
 
     now: datetime
-    listed: bool  # whether the organisation is in the list yet
+    ledger_id: UUID | None  # None: the organisation is not in the list yet
+    last_entry: UUID | None  # of its ledger
     pinned_model: str | None
     pinned_dimensions: int | None
     unembedded: int  # live memories without an embedding by the pinned model
@@ -67,7 +69,8 @@ def census(connection: Connection, org_id: str, *, now: datetime | None, count_t
     row = _census(now is not None).run(connection, org_id=org_id, count_to=count_to, **clock).one()
     return Census(
         now=row.now,
-        listed=row.listed,
+        ledger_id=row.ledger_id,
+        last_entry=row.last_entry,
         pinned_model=row.embedding_model,
         pinned_dimensions=row.embedding_dimensions,
         unembedded=row.unembedded,
@@ -101,7 +104,16 @@ def _census(clock: bool) -> Statement:
     return Statement(
         select(
             moment.c.now,
-            select(literal(1)).where(organisation.c.org_id == bindparam("org_id")).exists().label("listed"),
+            select(organisation.c.ledger_id)
+            .where(organisation.c.org_id == bindparam("org_id"))
+            .scalar_subquery()
+            .label("ledger_id"),
+            select(ledger.c.entry_id)
+            .where(ledger.c.org_id == bindparam("org_id"))
+            .order_by(ledger.c.number.desc())
+            .limit(1)
+            .scalar_subquery()
+            .label("last_entry"),
             model,
             setting.c.embedding_dimensions,
             unembedded.label("unembedded"),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from datetime import datetime
 from typing import Any
 from uuid import UUID
@@ -22,29 +23,38 @@ _RECORD = """
             (%(org_id)s, %(recall_id)s, %(run_id)s, %(purpose)s, %(at)s, %(mode)s, %(reason)s, %(ranking)s,
              %(boundary)s, %(token_budget)s, %(omitted)s)
     )
-    INSERT INTO disclosure (org_id, memory_id, recall_id, place, run_id, purpose, at)
-    SELECT %(org_id)s, memory_id, %(recall_id)s, place, %(run_id)s, %(purpose)s, %(at)s
-    FROM unnest(%(memory_ids)s::uuid[]) WITH ORDINALITY AS shown (memory_id, place)
+    INSERT INTO disclosure (org_id, memory_id, recall_id, place, run_id, purpose, at, disputed)
+    SELECT %(org_id)s, memory_id, %(recall_id)s, place, %(run_id)s, %(purpose)s, %(at)s, disputed
+    FROM unnest(%(memory_ids)s::uuid[], %(disputed)s::boolean[]) WITH ORDINALITY AS shown (memory_id, disputed, place)
 """
 
 
-def record(connection: Connection, org_id: str, recall_id: UUID, shown: Sequence[UUID], **facts: Any) -> None:
+def record(connection: Connection, org_id: str, recall_id: UUID, shown: Sequence[Memory], **facts: Any) -> None:
     """Record a recall, with one disclosure for each memory shown, placed from 1."""
-    connection.exec_driver_sql(_RECORD, {"org_id": org_id, "recall_id": recall_id, "memory_ids": list(shown), **facts})
+    disclosed = {
+        "memory_ids": [memory.memory_id for memory in shown],
+        "disputed": [memory.disputed is not None for memory in shown],
+    }
+    connection.exec_driver_sql(_RECORD, {"org_id": org_id, "recall_id": recall_id, **disclosed, **facts})
 
 
 def shown(
     connection: Connection, org_id: str, recall_id: UUID, *, now: datetime
 ) -> tuple[Row[Any] | None, list[Memory]]:
-    """Return a recall's row, or None, and the memories it showed, in their places."""
+    """Return a recall's row, or None, and the memories it showed in their places, with or without a dispute as then."""
     facts = connection.execute(
         select(recall).where(recall.c.org_id == org_id, recall.c.recall_id == recall_id)
     ).one_or_none()
-    rows = connection.execute(
-        select(*COLUMNS)
+    rows: Any = connection.execute(
+        select(*COLUMNS, disclosure.c.disputed)
         .select_from(disclosure)
         .join(memory, and_(memory.c.org_id == disclosure.c.org_id, memory.c.memory_id == disclosure.c.memory_id))
         .where(disclosure.c.org_id == org_id, disclosure.c.recall_id == recall_id)
         .order_by(disclosure.c.place)
-    )
-    return facts, [memory_of(row, now=now) for row in rows]
+    ).all()
+    return facts, [
+        replace(memory_of(row, now=now), dispute_withdrawn_at=None)
+        if row.disputed
+        else replace(memory_of(row, now=now), dispute=None)
+        for row in rows
+    ]

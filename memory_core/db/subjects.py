@@ -111,3 +111,17 @@ def tallies(connection: Connection, org_id: str, subjects: Sequence[Subject]) ->
 def _among(table: Any, subjects: Sequence[Subject]) -> Any:
     named_by = tuple_(table.c.subject_type, table.c.subject_id)
     return named_by.in_([(subject.type, subject.id) for subject in subjects])
+
+
+def clear_unused(connection: Connection, org_id: str, subjects: Iterable[Subject] | None = None) -> int:
+    """Delete the directory entries of subjects, or of all, about whom no text is left; returns how many."""
+    about = select(memory.c.memory_id).where(
+        memory.c.org_id == org_id,
+        memory.c.subject_type == directory.c.subject_type,
+        memory.c.subject_id == directory.c.subject_id,
+        memory.c.text.is_not(None),
+    )
+    statement = directory.delete().where(directory.c.org_id == org_id, ~about.exists())
+    if subjects is not None:
+        statement = statement.where(_among(directory, list(subjects)))
+    return connection.execute(statement).rowcount

@@ -6,10 +6,12 @@ from pgvector.sqlalchemy import HALFVEC
 from sqlalchemy import (
     ARRAY,
     REAL,
+    BigInteger,
     Boolean,
     CheckConstraint,
     Column,
     Computed,
+    Date,
     DateTime,
     ForeignKeyConstraint,
     Index,
@@ -23,7 +25,7 @@ from sqlalchemy import (
     func,
     text,
 )
-from sqlalchemy.dialects.postgresql import TSVECTOR
+from sqlalchemy.dialects.postgresql import JSONB, TSVECTOR
 
 metadata = MetaData()
 INSTANT = DateTime(timezone=True)
@@ -50,11 +52,26 @@ def plain(expression: str) -> str:
     return f"translate({expression}, '{TYPOGRAPHIC}', '{' ' * len(TYPOGRAPHIC)}')"
 
 
+# What an organisation answers everybody who asks for access (GDPR Art. 15).
+ANSWERS = (
+    "controller",
+    "officer",
+    "purposes",
+    "categories",
+    "recipients",
+    "retention",
+    "authority",
+    "automated_decisions",
+    "transfers",
+)
+
 # Ids only: the one list from which work is taken organisation by organisation, so it has no row level security.
 organisation = Table(
     "organisation",
     metadata,
     Column("org_id", Text, nullable=False),
+    # By which the ledger outside knows this database again, also when it was restored from a backup.
+    Column("ledger_id", Uuid, nullable=False, server_default=func.gen_random_uuid()),
     PrimaryKeyConstraint("org_id", name="organisation_pkey"),
     CheckConstraint(is_identifier("org_id"), name="org_id_is_an_identifier"),
 )
@@ -67,6 +84,11 @@ organisation_setting = Table(
     Column("maximum_days", Integer, nullable=False, server_default=text("365")),
     Column("embedding_model", Text),  # pinned with the first embedding
     Column("embedding_dimensions", Integer),
+    Column("tombstone_days", Integer, nullable=False, server_default=text("1095")),
+    Column("jurisdiction", Text),  # None: no holidays are known, so that a deadline is never too late
+    Column("time_zone", Text, nullable=False, server_default=text("'UTC'")),
+    *(Column(name, Text) for name in ANSWERS),
+    Column("version", Integer, nullable=False, server_default=text("0")),  # of what the desk sets
     PrimaryKeyConstraint("org_id", name="organisation_setting_pkey"),
     ForeignKeyConstraint(["org_id"], ["organisation.org_id"], name="setting_of_an_organisation"),
     CheckConstraint("maximum_days BETWEEN 1 AND 3650", name="maximum_is_within_ten_years"),
@@ -75,6 +97,14 @@ organisation_setting = Table(
     ),
     CheckConstraint("embedding_dimensions BETWEEN 1 AND 3900", name="dimensions_fit_in_a_page"),
     CheckConstraint(is_identifier("embedding_model"), name="embedding_model_is_an_identifier"),
+    CheckConstraint("tombstone_days BETWEEN 365 AND 3650", name="tombstones_stay_one_to_ten_years"),
+    CheckConstraint("jurisdiction ~ '^[A-Z]{2}(-[A-Z0-9]{1,3})?$'", name="jurisdiction_is_a_code"),
+    CheckConstraint("time_zone ~ '^[A-Za-z0-9_+/-]{1,64}$'", name="time_zone_is_a_name"),
+    CheckConstraint(
+        f"least({', '.join(f'char_length({name})' for name in ANSWERS)}) >= 1"
+        f" AND greatest({', '.join(f'char_length({name})' for name in ANSWERS)}) <= 4000",
+        name="answer_length",
+    ),
 )
 
 memory = Table(
@@ -106,6 +136,15 @@ memory = Table(
     Column("forgotten_by", Text),
     Column("forgotten_reason", Text),
     Column("swept_at", INSTANT),
+    Column("erasure_id", Uuid),  # which erasure emptied it
+    # A correction: what it took the place of. No foreign key, since the tombstone is purged before it.
+    Column("supersedes", Uuid),
+    Column("corrected_by", Text),
+    Column("correction_reason", Text),
+    # The person's own words beside a memory; they go with its text.
+    Column("dispute", Text),
+    Column("disputed_at", INSTANT),
+    Column("dispute_withdrawn_at", INSTANT),
     PrimaryKeyConstraint("org_id", "memory_id", name="memory_pkey"),
     ForeignKeyConstraint(["org_id"], ["organisation.org_id"], name="memory_of_an_organisation"),
     CheckConstraint("kind IN ('fact', 'observation')", name="kind_is_known"),
@@ -151,6 +190,20 @@ memory = Table(
     CheckConstraint("char_length(forgotten_reason) BETWEEN 1 AND 500", name="reason_length"),
     CheckConstraint("hold IS NULL OR text IS NOT NULL", name="hold_is_on_a_memory_with_text"),
     CheckConstraint(
+        "(supersedes IS NULL) = (corrected_by IS NULL) AND (supersedes IS NULL) = (correction_reason IS NULL)",
+        name="correction_says_what_who_why",
+    ),
+    CheckConstraint("char_length(correction_reason) BETWEEN 1 AND 500", name="correction_reason_length"),
+    CheckConstraint(is_identifier("corrected_by"), name="corrector_is_an_identifier"),
+    CheckConstraint(
+        "dispute IS NULL OR (text IS NOT NULL AND disputed_at IS NOT NULL AND char_length(dispute) BETWEEN 1 AND 500)",
+        name="dispute_stands_beside_a_text",
+    ),
+    CheckConstraint(
+        "dispute_withdrawn_at IS NULL OR coalesce(dispute_withdrawn_at >= disputed_at, false)",
+        name="dispute_is_withdrawn_after_it_was_made",
+    ),
+    CheckConstraint(
         " AND ".join(
             [
                 is_identifier("author"),
@@ -184,6 +237,9 @@ memory = Table(
         postgresql_where=text("text_sha256 IS NOT NULL"),
     ),
     Index("memory_by_subject", "org_id", "subject_type", "subject_id"),
+    Index("memory_by_erasure", "org_id", "erasure_id", postgresql_where=text("erasure_id IS NOT NULL")),
+    Index("memory_by_run", "org_id", "run_id"),
+    Index("memory_by_expiry", "org_id", "expires_at", postgresql_where=text("text IS NOT NULL")),
     Index(
         "memory_newest_first",
         "org_id",
@@ -261,6 +317,7 @@ disclosure = Table(
     Column("run_id", Text, nullable=False),
     Column("purpose", Text, nullable=False),
     Column("at", INSTANT, nullable=False),
+    Column("disputed", Boolean, nullable=False, server_default=text("false")),  # whether a dispute was shown beside it
     PrimaryKeyConstraint("org_id", "memory_id", "recall_id", name="disclosure_pkey"),
     ForeignKeyConstraint(["org_id", "recall_id"], ["recall.org_id", "recall.recall_id"], name="disclosure_of_a_recall"),
     ForeignKeyConstraint(["org_id", "memory_id"], ["memory.org_id", "memory.memory_id"], name="disclosure_of_a_memory"),
@@ -284,7 +341,14 @@ erasure = Table(
     Column("memory_count", Integer, nullable=False),
     # The server's own clock, read once the subject is locked: a write that began before it is refused.
     Column("recorded_at", INSTANT, nullable=False, server_default=func.clock_timestamp()),
+    Column("request_id", Uuid),  # which request it answered
+    # With it a certificate names the subject by a fingerprint that only this database can check.
+    Column("salt", LargeBinary, nullable=False, server_default=text("uuid_send(gen_random_uuid())")),
     PrimaryKeyConstraint("org_id", "erasure_id", name="erasure_pkey"),
+    ForeignKeyConstraint(
+        ["org_id", "request_id"], ["rights_request.org_id", "rights_request.request_id"], name="erasure_for_a_request"
+    ),
+    CheckConstraint("octet_length(salt) = 16", name="salt_length"),
     ForeignKeyConstraint(["org_id"], ["organisation.org_id"], name="erasure_of_an_organisation"),
     CheckConstraint(
         f"{is_identifier('subject_type')} AND {is_identifier('subject_id')} AND {is_identifier('by')}",
@@ -376,5 +440,279 @@ model_call = Table(
     Index("model_call_counted", "org_id", "counts_until"),
 )
 
+# A request of the register, as it stands. Who asked is there until the register's own retention is over.
+rights_request = Table(
+    "rights_request",
+    metadata,
+    Column("org_id", Text, nullable=False),
+    Column("request_id", Uuid, nullable=False),
+    Column("reference", Text, nullable=False),
+    Column("type", Text, nullable=False),
+    Column("status", Text, nullable=False),
+    Column("asked_by", Text),
+    Column("channel", Text, nullable=False),
+    Column("subject_type", Text),
+    Column("subject_id", Text),
+    Column("received_on", Date, nullable=False),
+    Column("identity_asked_on", Date),
+    Column("identity_method", Text),
+    Column("identity_confirmed_on", Date),
+    Column("extended_on", Date),
+    Column("extension_reason", Text),
+    Column("paused_on", ARRAY(Date), nullable=False, server_default=text("'{}'::date[]")),
+    Column("resumed_on", ARRAY(Date), nullable=False, server_default=text("'{}'::date[]")),
+    Column("closed_at", INSTANT),
+    Column("ground", Text),
+    Column("closing_note", Text),
+    Column("duplicate_of", Uuid),
+    Column("version", Integer, nullable=False),
+    Column("changed_at", INSTANT, nullable=False),
+    Column("changed_by", Text, nullable=False),
+    PrimaryKeyConstraint("org_id", "request_id", name="rights_request_pkey"),
+    ForeignKeyConstraint(["org_id"], ["organisation.org_id"], name="request_of_an_organisation"),
+    ForeignKeyConstraint(
+        ["org_id", "duplicate_of"],
+        ["rights_request.org_id", "rights_request.request_id"],
+        name="duplicate_of_a_request",
+    ),
+    CheckConstraint(
+        "type IN ('access', 'erasure', 'objection', 'portability', 'rectification', 'restriction')",
+        name="request_type_is_known",
+    ),
+    CheckConstraint(
+        "status IN ('answered', 'duplicate', 'identity pending', 'in progress', 'received', 'refused', 'withdrawn')",
+        name="request_status_is_known",
+    ),
+    CheckConstraint("reference ~ '^R-[0-9]{4}-[0-9]{4,9}$'", name="reference_has_its_shape"),
+    CheckConstraint(
+        "char_length(asked_by) BETWEEN 1 AND 200 AND char_length(channel) BETWEEN 1 AND 40"
+        " AND char_length(extension_reason) BETWEEN 1 AND 500 AND char_length(closing_note) BETWEEN 1 AND 500"
+        " AND char_length(identity_method) BETWEEN 1 AND 80 AND char_length(ground) BETWEEN 1 AND 80",
+        name="request_text_length",
+    ),
+    CheckConstraint(
+        "(subject_type IS NULL) = (subject_id IS NULL)"
+        f" AND (subject_type IS NULL OR ({is_identifier('subject_type')} AND {is_identifier('subject_id')}))"
+        f" AND {is_identifier('changed_by')}",
+        name="request_names_subject_and_officer",
+    ),
+    CheckConstraint(
+        "(closed_at IS NULL) = (status IN ('identity pending', 'in progress', 'received'))", name="closed_says_when"
+    ),
+    CheckConstraint("(status = 'refused') = (ground IS NOT NULL)", name="refused_says_on_what_ground"),
+    CheckConstraint("status <> 'duplicate' OR duplicate_of IS NOT NULL", name="duplicate_says_of_what"),
+    CheckConstraint("status <> 'answered' OR identity_confirmed_on IS NOT NULL", name="answered_after_identity"),
+    CheckConstraint("(extended_on IS NULL) = (extension_reason IS NULL)", name="extension_says_why"),
+    CheckConstraint(
+        "cardinality(paused_on) - cardinality(resumed_on) BETWEEN 0 AND 1", name="clock_is_resumed_after_a_pause"
+    ),
+    CheckConstraint("version >= 1", name="request_version_counts_from_one"),
+    Index("request_by_reference", "org_id", "reference", unique=True),
+    Index("request_by_subject", "org_id", "subject_type", "subject_id"),
+    Index(
+        "one_open_request_of_a_type",
+        "org_id",
+        "type",
+        "subject_type",
+        "subject_id",
+        unique=True,
+        postgresql_where=text("closed_at IS NULL AND subject_id IS NOT NULL"),
+    ),
+)
+
+# Every step in the life of a request, for good.
+rights_request_change = Table(
+    "rights_request_change",
+    metadata,
+    Column("org_id", Text, nullable=False),
+    Column("request_id", Uuid, nullable=False),
+    Column("version", Integer, nullable=False),
+    Column("at", INSTANT, nullable=False),
+    Column("by", Text, nullable=False),
+    Column("act", Text, nullable=False),
+    Column("changed", JSONB, nullable=False),
+    PrimaryKeyConstraint("org_id", "request_id", "version", name="rights_request_change_pkey"),
+    ForeignKeyConstraint(
+        ["org_id", "request_id"], ["rights_request.org_id", "rights_request.request_id"], name="change_of_a_request"
+    ),
+    CheckConstraint(f"{is_identifier('by')} AND act ~ '^[a-z -]{{1,40}}$'", name="change_names_officer_and_act"),
+    CheckConstraint("jsonb_typeof(changed) = 'object'", name="change_is_by_field"),
+)
+
+# A restriction, a hold or a suppression: about a subject with all that comes, or about one memory.
+measure = Table(
+    "measure",
+    metadata,
+    Column("org_id", Text, nullable=False),
+    Column("measure_id", Uuid, nullable=False),
+    Column("kind", Text, nullable=False),
+    Column("name", Text, nullable=False),
+    Column("subject_type", Text),
+    Column("subject_id", Text),
+    Column("memory_id", Uuid),
+    Column("by", Text, nullable=False),
+    Column("reason", Text, nullable=False),
+    Column("placed_at", INSTANT, nullable=False),
+    Column("review_on", Date),
+    Column("request_id", Uuid),
+    Column("lifted_at", INSTANT),
+    Column("lifted_by", Text),
+    Column("lifted_reason", Text),
+    Column("person_told", Boolean),
+    PrimaryKeyConstraint("org_id", "measure_id", name="measure_pkey"),
+    ForeignKeyConstraint(["org_id"], ["organisation.org_id"], name="measure_of_an_organisation"),
+    ForeignKeyConstraint(
+        ["org_id", "request_id"], ["rights_request.org_id", "rights_request.request_id"], name="measure_for_a_request"
+    ),
+    CheckConstraint("kind IN ('hold', 'restriction', 'suppression')", name="kind_of_measure_is_known"),
+    CheckConstraint(
+        "(subject_type IS NULL) = (subject_id IS NULL) AND (subject_id IS NOT NULL OR memory_id IS NOT NULL)",
+        name="measure_is_about_a_subject_or_a_memory",
+    ),
+    CheckConstraint("kind <> 'suppression' OR (memory_id IS NULL)", name="suppression_is_about_a_subject"),
+    CheckConstraint(
+        " AND ".join(
+            [
+                is_identifier("name"),
+                is_identifier("by"),
+                *(
+                    f"({column} IS NULL OR {is_identifier(column)})"
+                    for column in ("subject_type", "subject_id", "lifted_by")
+                ),
+            ]
+        ),
+        name="measure_has_its_identifiers",
+    ),
+    CheckConstraint(
+        "char_length(reason) BETWEEN 1 AND 500 AND (lifted_reason IS NULL OR char_length(lifted_reason) BETWEEN 1 AND 500)",
+        name="measure_reason_length",
+    ),
+    CheckConstraint(
+        "(lifted_at IS NULL) = (lifted_by IS NULL) AND (lifted_at IS NULL) = (lifted_reason IS NULL)",
+        name="lifting_says_when_who_why",
+    ),
+    CheckConstraint(
+        "person_told IS NULL OR (kind = 'restriction' AND lifted_at IS NOT NULL)",
+        name="the_person_is_told_of_a_lifted_restriction",
+    ),
+    Index("measure_by_subject", "org_id", "subject_type", "subject_id"),
+    Index(
+        "one_standing_measure_of_a_kind",
+        "org_id",
+        "kind",
+        "subject_type",
+        "subject_id",
+        "memory_id",
+        unique=True,
+        postgresql_nulls_not_distinct=True,
+        postgresql_where=text("lifted_at IS NULL AND kind <> 'hold'"),
+    ),
+    Index(
+        "one_standing_hold_of_a_name",
+        "org_id",
+        "name",
+        "subject_type",
+        "subject_id",
+        "memory_id",
+        unique=True,
+        postgresql_nulls_not_distinct=True,
+        postgresql_where=text("lifted_at IS NULL AND kind = 'hold'"),
+    ),
+)
+
+# What must be done again on a database that was restored from a backup; copied to a file outside. No text, ever.
+ledger = Table(
+    "ledger",
+    metadata,
+    Column("org_id", Text, nullable=False),
+    Column("number", BigInteger, nullable=False),
+    Column("entry_id", Uuid, nullable=False),
+    Column("act", Text, nullable=False),
+    Column("subject_type", Text),
+    Column("subject_id", Text),
+    Column("memory_ids", ARRAY(Uuid), nullable=False),
+    Column("name", Text),  # of a measure
+    Column("reference", Uuid),  # the erasure or the measure
+    Column("at", INSTANT, nullable=False),
+    Column("by", Text, nullable=False),
+    Column("code", Text, nullable=False),
+    Column("trail_number", BigInteger, nullable=False),
+    Column("trail_hash", LargeBinary, nullable=False),
+    PrimaryKeyConstraint("org_id", "number", name="ledger_pkey"),
+    ForeignKeyConstraint(["org_id"], ["organisation.org_id"], name="ledger_of_an_organisation"),
+    CheckConstraint(
+        "act IN ('correct', 'forget', 'hold', 'lift', 'replay', 'restriction', 'suppression')",
+        name="ledger_act_is_known",
+    ),
+    CheckConstraint("code ~ '^[a-z_]{1,40}$'", name="ledger_code_is_a_word"),
+    CheckConstraint(
+        " AND ".join(
+            [
+                "number >= 1 AND trail_number >= 1 AND octet_length(trail_hash) = 32",
+                "(subject_type IS NULL) = (subject_id IS NULL)",
+                is_identifier("by"),
+                *(
+                    f"({column} IS NULL OR {is_identifier(column)})"
+                    for column in ("subject_type", "subject_id", "name")
+                ),
+            ]
+        ),
+        name="ledger_holds_identifiers",
+    ),
+    Index("ledger_entry", "org_id", "entry_id", unique=True),
+)
+
+# Who did what, when, about whom, each line chained to the one before by its hash. No memory's text, ever.
+trail = Table(
+    "trail",
+    metadata,
+    Column("org_id", Text, nullable=False),
+    Column("number", BigInteger, nullable=False),
+    Column("at", INSTANT, nullable=False),
+    Column("by", Text, nullable=False),
+    Column("act", Text, nullable=False),
+    Column("subject_type", Text),
+    Column("subject_id", Text),
+    Column("reference", Text),
+    Column("request", Text),  # the reference of the request for which it was done
+    Column("count", BigInteger),
+    Column("reason", Text),
+    Column("hash", LargeBinary, nullable=False),
+    PrimaryKeyConstraint("org_id", "number", name="trail_pkey"),
+    ForeignKeyConstraint(["org_id"], ["organisation.org_id"], name="trail_of_an_organisation"),
+    CheckConstraint("act ~ '^[a-z -]{1,40}$'", name="trail_act_is_words"),
+    CheckConstraint("char_length(reason) BETWEEN 1 AND 500", name="trail_reason_length"),
+    CheckConstraint(
+        " AND ".join(
+            [
+                "number >= 1 AND octet_length(hash) = 32",
+                "(subject_type IS NULL) = (subject_id IS NULL)",
+                is_identifier("by"),
+                *(
+                    f"({column} IS NULL OR {is_identifier(column)})"
+                    for column in ("subject_type", "subject_id", "reference", "request")
+                ),
+            ]
+        ),
+        name="trail_holds_identifiers",
+    ),
+    Index("trail_by_subject", "org_id", "subject_type", "subject_id", "number"),
+    Index("trail_by_reference", "org_id", "reference"),
+    Index("trail_by_request", "org_id", "request"),
+)
+
 # Every table whose rows belong to one organisation, and so is under forced row level security.
-TENANT_TABLES = (organisation_setting, memory, directory, recall, disclosure, erasure, model_call)
+TENANT_TABLES = (
+    organisation_setting,
+    memory,
+    directory,
+    recall,
+    disclosure,
+    erasure,
+    model_call,
+    rights_request,
+    rights_request_change,
+    measure,
+    ledger,
+    trail,
+)

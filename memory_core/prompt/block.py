@@ -30,7 +30,8 @@ PREAMBLE = (FENCE_NOTICE, NO_DECISION_SENTENCE)
 def memory_line(number: int, memory: Memory) -> str:
     """Write one memory with whose assertion it is, from which run and (UTC) day, and what kind of thing it is.
 
-    Raises ValueError for a memory without text, Refused for an author or a run that is no identifier.
+    A dispute that stands beside it is written after it. Raises ValueError for a memory without text, Refused for an author
+    or a run that is no identifier.
     """
     if memory.text is None:
         raise ValueError(f"memory {memory.memory_id} has no text any more, so there is nothing to show")
@@ -46,7 +47,10 @@ def memory_line(number: int, memory: Memory) -> str:
     about = f" about {memory.subject}" if memory.subject else ""
     operational = ", operational" if Kind(memory.kind) is Kind.FACT else ""
     unconfirmed = ", not confirmed by a person" if inferred else ""
-    return f"{provenance}{about}{operational}{unconfirmed}: {quoted(memory.text)}"
+    words = memory.disputed
+    disputed = f", disputed on {_day(memory.disputed_at)}" if words and memory.disputed_at else ""
+    dispute = f"; the dispute: {quoted(words)}" if words else ""
+    return f"{provenance}{about}{operational}{unconfirmed}{disputed}: {quoted(memory.text)}{dispute}"
 
 
 def memory_block(

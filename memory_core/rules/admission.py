@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from enum import StrEnum
 from typing import TypeVar
+from uuid import UUID
 
 from memory_core.characters import has_surrogate, is_blank
 from memory_core.errors import Refusal, Refused
@@ -52,6 +53,15 @@ class Draft:
 
 
 @dataclass(frozen=True, kw_only=True)
+class Correction:
+    """Which memory another takes the place of, by whom and why."""
+
+    supersedes: UUID
+    by: str
+    reason: str
+
+
+@dataclass(frozen=True, kw_only=True)
 class Admitted:
     """A memory that may be stored."""
 
@@ -66,6 +76,10 @@ class Admitted:
     expires_at: datetime
     last_seen_at: datetime  # the moment its expiry counts from
     expiry_was_asked: bool  # False: the default applied, which never shortens what a repeat finds
+    # What stands about its subject when it is written.
+    restricted_at: datetime | None = None
+    hold: str | None = None
+    correction: Correction | None = None
 
 
 def admitted(draft: Draft, *, now: datetime, policy: Policy) -> Admitted | Refusal:

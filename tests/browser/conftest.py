@@ -14,6 +14,8 @@ from collections.abc import Iterator
 from contextlib import closing
 from dataclasses import dataclass, field
 from pathlib import Path
+from threading import Thread
+from typing import IO
 from urllib.parse import urlsplit
 
 import pytest
@@ -87,8 +89,11 @@ def environment(home: Path) -> dict[str, str]:
     return kept | {"MEMORY_HOME": str(home), "MEMORY_EMBEDDER": "minilm"}
 
 
-def started(environment: dict[str, str]) -> tuple[subprocess.Popen[str], str]:
-    """Start the workbench and wait until it answers; returns its process and address."""
+def started(environment: dict[str, str], *, log: Path | None = None) -> tuple[subprocess.Popen[str], str]:
+    """Start the workbench and wait until it answers; returns its process and address.
+
+    With a `log` it has all that the server says after its address.
+    """
     with closing(socket.socket()) as taken:  # two that look for the first free port at once may both find the same
         taken.bind(("127.0.0.1", 0))
         port = taken.getsockname()[1]
@@ -102,6 +107,8 @@ def started(environment: dict[str, str]) -> tuple[subprocess.Popen[str], str]:
     )
     assert server.stderr is not None
     line = server.stderr.readline()
+    if log is not None:
+        Thread(target=kept, args=(server.stderr, log), daemon=True).start()
     url = line.removeprefix("Workbench: ").strip()
     assert url.startswith("http://127.0.0.1:"), line
     try:
@@ -110,6 +117,14 @@ def started(environment: dict[str, str]) -> tuple[subprocess.Popen[str], str]:
         server.kill()
         raise
     return server, url
+
+
+def kept(said: IO[str], log: Path) -> None:
+    """Write what a server says to a file, as it comes."""
+    with log.open("w", encoding="utf-8") as out:
+        for line in said:
+            out.write(line)
+            out.flush()
 
 
 def stopped(server: subprocess.Popen[str]) -> None:

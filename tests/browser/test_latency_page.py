@@ -97,8 +97,7 @@ def test_markup_in_the_address_fetches_nothing_and_breaks_nothing(visit: Visit) 
     assert visit.foreign_requests() == []
 
 
-@pytest.mark.parametrize("scheme", ["light", "dark"])
-@pytest.mark.parametrize("width", [1280, 390])
+@pytest.mark.parametrize(("width", "scheme"), [(1280, "light"), (390, "dark")])
 def test_the_page_fits_its_window_also_with_the_longest_name(
     chromium: Browser, workbench: Workbench, scheme: str, width: int
 ) -> None:

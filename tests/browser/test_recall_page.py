@@ -89,8 +89,7 @@ def test_what_is_forgotten_meanwhile_is_not_shown_at_the_next_move(
     assert text not in block
 
 
-@pytest.mark.parametrize("scheme", ["light", "dark"])
-@pytest.mark.parametrize("width", [1280, 390])
+@pytest.mark.parametrize(("width", "scheme"), [(1280, "light"), (390, "dark")])
 def test_a_preview_with_its_sizes_fits_its_window(
     chromium: Browser, workbench: Workbench, scheme: str, width: int
 ) -> None:

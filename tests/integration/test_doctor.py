@@ -250,6 +250,7 @@ def test_the_doctor_checks_database_and_model_and_the_newest_calls(database: Dat
         "Role",
         "pgvector",
         "Migration",
+        "Ledger",
         "Embedder",
         "Model server",
         "Model fast, balanced, deep",

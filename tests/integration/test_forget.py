@@ -211,11 +211,15 @@ def test_only_the_subject_itself_is_touched_and_all_others_stay_to_the_byte(
         one.recall("when?", run_id="r-2", limit=50)
     mine = f"(org_id, subject_type, subject_id) = ('acme', '{forgotten.type}', '{forgotten.id}')"
     not_mine = {table: rows(database, table, f"NOT coalesce({mine}, false)") for table in ("memory", "directory")}
-    unrelated = snapshot(database, without=("memory", "directory", "erasure"))
+    related = ("memory", "directory", "erasure", "trail", "ledger")
+    unrelated = snapshot(database, without=related)
     assert forget(store, forgotten).count == 1
     for table, kept in not_mine.items():
         assert rows(database, table, f"NOT coalesce({mine}, false)") == kept
-    assert snapshot(database, without=("memory", "directory", "erasure")) == unrelated
+    assert snapshot(database, without=related) == unrelated
+    recorded = [("acme", forgotten.type, forgotten.id)]
+    for table in ("erasure", "trail", "ledger"):
+        assert execute(database, f"SELECT org_id, subject_type, subject_id FROM {table}") == recorded
     assert len(rows(database, "memory", mine)) == 1
     assert rows(database, "directory", mine) == []
 

@@ -57,7 +57,7 @@ class Desk:
     def __init__(self, application: URL, superuser: URL) -> None:
         self.org_id = uuid4().hex
         self.application = application
-        self._superuser = superuser
+        self.superuser = superuser
 
     @property
     def engine(self) -> Engine:
@@ -77,7 +77,7 @@ class Desk:
 
     def counts(self) -> dict[str, int]:
         """All rows of all organisations."""
-        with connect(self._superuser) as connection:
+        with connect(self.superuser) as connection:
             return {
                 table: connection.execute(f"SELECT count(*) FROM {table}").fetchone()[0]  # type: ignore[index]
                 for table in TABLES
@@ -85,11 +85,11 @@ class Desk:
 
     def texts(self, org_id: str | None = None) -> list[str]:
         query = "SELECT text FROM memory WHERE org_id = %s AND text IS NOT NULL ORDER BY text"
-        with connect(self._superuser) as connection:
+        with connect(self.superuser) as connection:
             return [text for (text,) in connection.execute(query, (org_id or self.org_id,))]
 
     def change(self, assignment: str, memory: Memory) -> None:
-        with connect(self._superuser) as connection:
+        with connect(self.superuser) as connection:
             connection.execute(f"UPDATE memory SET {assignment} WHERE memory_id = %s", (memory.memory_id,))
 
 
@@ -592,6 +592,22 @@ def test_an_export_that_is_not_read_to_its_end_leaves_the_store_usable(desk: Des
     assert len(desk.dump()) == 20
 
 
+def test_an_export_is_on_record_with_who_and_how_many_before_its_first_line_leaves(desk: Desk) -> None:
+    desk.load(b"".join(numbered(desk, 3)))
+    with connect(desk.superuser) as connection:
+        kept = "SELECT at, by, act, count, subject_id FROM trail WHERE org_id = %s ORDER BY number"
+        lines = export_lines(desk.engine, desk.org_id, by="user:ines", clock=at(NOW))
+        assert connection.execute(kept, (desk.org_id,)).fetchall() == []
+        next(lines)
+        lines.close()
+        by_somebody = (NOW, "user:ines", "export all", 3, None)
+        assert connection.execute(kept, (desk.org_id,)).fetchall() == [by_somebody]
+        connection.rollback()
+        desk.dump()
+        unnamed = (NOW, "unnamed", "export all", 3, None)
+        assert connection.execute(kept, (desk.org_id,)).fetchall() == [by_somebody, unnamed]
+
+
 def carried(memory: HeldMemory) -> tuple[Any, ...]:
     return (
         memory.kind,
@@ -645,7 +661,7 @@ TEXTS = st.text(
 def test_any_text_and_any_name_survives_export_and_import(
     desk: Desk, text: str, label: str | None, aliases: list[str], source: str | None
 ) -> None:
-    here = Desk(desk.application, desk._superuser)
+    here = Desk(desk.application, desk.superuser)
     subject = Subject("candidate", "c-81", label, aliases)
     stored = here.store(clock=at(NOW)).remember(
         text,

@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import psycopg
@@ -19,9 +20,12 @@ from memory_core.config import settings
 from memory_core.db.engine import engine_for, organisation_transaction
 from memory_core.db.tables import TENANT_TABLES
 from memory_core.journal import CallJournal
+from memory_core.privacy import PrivacyDesk
+from memory_core.register import Register
+from memory_core.rights import DeskSettings
 
 if TYPE_CHECKING:
-    from conftest import Database, OpenStore
+    from conftest import Database, OpenDesk, OpenStore
 
 
 EXEMPT = {"alembic_version", "organisation"}
@@ -36,9 +40,13 @@ PROVENANCE = {
     "run_id",
     "source",
     "created_at",
+    "supersedes",
+    "corrected_by",
+    "correction_reason",
 }
 NOWHERE = [None, "", "%", "acme-cor_", "acme-corp", "ACME", "acm", "nobody", "acme'--", "*", "acme,acme-corp", "null"]
 THEIRS = Subject("candidate", "c-81", "Zoë Müller", ("zoe@example.org",))
+GONE = Subject("candidate", "c-7")
 
 
 @pytest.fixture
@@ -47,14 +55,21 @@ def database(standing: Database) -> Database:
 
 
 @pytest.fixture
-def acme(open_store: OpenStore, database: Database) -> Recall:
-    """Let `acme` hold, recall, erase and call a model, so that each of its tables has a row; return what it recalled."""
+def acme(open_store: OpenStore, open_desk: OpenDesk, database: Database) -> Recall:
+    """Let `acme` hold, recall, erase, call a model and work at its desk, so that each of its tables has a row.
+
+    Returns what it recalled.
+    """
     store = open_store("acme", embedder=HashedWords())
     store.remember_many([observation("Could start in May.", subject=THEIRS), fact("We never schedule on Fridays.")])
     found = store.recall("when could they start?", run_id="r-2")
     observe(store, "Gone.", subject=Subject("candidate", "c-7"))
     store.forget(Subject("candidate", "c-7"), by="user:ines", reason="asked to")
     called(CallJournal(engine_for(database.application), "acme"))
+    desk = open_desk("acme")
+    today = desk.today()
+    desk.register.register("erasure", asked_by="Zoë Müller", channel="letter", received_on=today, subject=CANDIDATE)
+    desk.hold("a claim is before the court", subject=CANDIDATE, name="claim-7", review_on=today)
     return found
 
 
@@ -113,17 +128,177 @@ def test_another_organisation_sees_nothing_through_any_public_call(
         "organisations": lambda: MemoryStore.organisations(settings=here) == ["acme", "acme-corp"],  # ids and no more
         "close": lambda: other.close() is None,
     }
-    public = {
-        name
-        for name, one in vars(MemoryStore).items()
-        if not name.startswith("_") and callable(getattr(MemoryStore, name))
-    }
-    assert public == set(yields_nothing), "a new public call needs its line here"
+    assert public_calls(MemoryStore) == set(yields_nothing), "a new public call needs its line here"
     mine = {table: rows(database, table, "org_id = 'acme'") for table in tables(database) if table not in EXEMPT}
     for name, act in yields_nothing.items():
         with subtests.test(name):
             assert act()
     assert {table: rows(database, table, "org_id = 'acme'") for table in mine} == mine
+
+
+def test_another_organisations_desk_sees_nothing_and_changes_nothing_through_any_public_call(
+    other: MemoryStore, acme: Recall, open_desk: OpenDesk, database: Database, subtests: pytest.Subtests
+) -> None:
+    mine, theirs = open_desk("acme"), open_desk("acme-corp")
+    memory = acme.memories[0].memory
+    (measure,), (request,), (erasure,) = mine.measures(), mine.register.every(), mine.erasures(subject=GONE)
+    lines = {line.hash for line in mine.trail()}
+
+    def refused(rule: str, act: Callable[[], object]) -> bool:
+        with pytest.raises(Refused) as caught:
+            act()
+        return caught.value.rule == rule
+
+    def reached_nothing() -> bool:
+        found = theirs.reach(CANDIDATE, also_called=["May", "Fridays", "Zoë Müller", "alone"])
+        texts = {one.memory.text for one in found.others}
+        return (found.with_text, found.tombstones, found.holds, found.alike, found.runs, texts) == (
+            *(0, 0, (), (), ()),
+            {"Theirs alone."},
+        )
+
+    def packaged_nothing() -> bool:
+        package = theirs.package(CANDIDATE, release=True)
+        return (package.items, package.measures, package.requests, package.subject.label) == ((), (), (), None)
+
+    def erased_nothing() -> bool:
+        chosen = refused(
+            "it_is_as_it_was_looked_at", lambda: theirs.erase(CANDIDATE, reason="x", also=[memory.memory_id])
+        )
+        answered = refused("request_exists", lambda: theirs.erase(CANDIDATE, reason="x", reference=request.reference))
+        return chosen and answered and theirs.erase(CANDIDATE, reason="x", suppress=True).count == 0
+
+    def placed_nothing(place: Callable[..., object], rule: str) -> bool:
+        return refused("memory_exists", lambda: place("x", memory_id=memory.memory_id, name="c")) and refused(
+            rule, lambda: place("x", subject=CANDIDATE, name="c")
+        )
+
+    def due_nothing() -> bool:
+        due = theirs.due()
+        return (due.overdue, due.due_soon, due.waiting, due.paused, due.open, due.measures_to_review) == (
+            *((), ()),
+            *(0, 0, 0, 0),
+        )
+
+    def suppressed_here_alone() -> bool:
+        placed = theirs.suppress("x", subject=Subject("candidate", "c-5"))
+        stands = theirs.measures(placed.subject) == [placed]
+        return stands and mine.measures(placed.subject) == []
+
+    def ledger_apart() -> bool:
+        state, ours = theirs.ledger(), mine.ledger()
+        return (state.missing, state.fault) == (0, None) and state.path != ours.path
+
+    yields_nothing: dict[str, Callable[[], bool]] = {
+        "open": lambda: True,  # how this desk came to be
+        "held": lambda: theirs.held(CANDIDATE).memories == (),
+        "due": due_nothing,
+        "today": lambda: theirs.today() == mine.today(),
+        "measures": lambda: theirs.measures() == theirs.measures(CANDIDATE) == [],
+        "package": packaged_nothing,
+        "restrict": lambda: placed_nothing(theirs.restrict, "restriction_is_on_what_has_text"),
+        "hold": lambda: placed_nothing(theirs.hold, "hold_is_on_what_has_text"),
+        "suppress": suppressed_here_alone,
+        "lift": lambda: refused("measure_exists", lambda: theirs.lift(measure, reason="x", person_told=True)),
+        "correct": lambda: refused(
+            "memory_exists", lambda: theirs.correct(memory, "y", author="user:maria", reason="x")
+        ),
+        "dispute": lambda: refused("memory_exists", lambda: theirs.dispute(memory, "y")),
+        "withdraw_dispute": lambda: refused("memory_exists", lambda: theirs.withdraw_dispute(memory, reason="x")),
+        "reach": reached_nothing,
+        "erase": erased_nothing,
+        "erasures": lambda: theirs.erasures(subject=GONE) == theirs.erasures(reference=request.reference) == [],
+        "certificate": lambda: refused("erasure_exists", lambda: theirs.certificate(erasure)),
+        "settings": lambda: theirs.settings() == DeskSettings(),
+        "change_settings": lambda: (
+            theirs.change_settings(replace(theirs.settings(), tombstone_days=400)).tombstone_days == 400
+            and mine.settings().tombstone_days == 1095
+        ),
+        "trail": lambda: (
+            lines.isdisjoint(line.hash for line in theirs.trail())
+            and theirs.trail(subject=GONE) == theirs.trail(reference=request.reference) == []
+        ),
+        "verify_trail": lambda: (
+            (verified := theirs.verify_trail()).broken is None and verified.lines == len(theirs.trail())
+        ),
+        "ledger": ledger_apart,
+    }
+    assert public_calls(PrivacyDesk) == set(yields_nothing), "a new public call needs its line here"
+    kept = rows_of_acme(database)
+    for name, act in yields_nothing.items():
+        with subtests.test(name):
+            assert act()
+    assert rows_of_acme(database) == kept
+
+
+@pytest.mark.parametrize(
+    "alike", [False, True], ids=["no request of its own", "a request of its own by that reference"]
+)
+def test_another_organisations_register_sees_nothing_and_changes_nothing_through_any_public_call(
+    other: MemoryStore, acme: Recall, open_desk: OpenDesk, database: Database, subtests: pytest.Subtests, alike: bool
+) -> None:
+    mine, theirs = open_desk("acme").register, open_desk("acme-corp").register
+    (request,) = mine.every()
+    assert acme.memories
+    asked: dict[str, Any] = {"asked_by": "Bo", "channel": "letter", "received_on": request.received_on}
+    about = Subject("candidate", "c-9")
+    own = [theirs.register("erasure", **asked, subject=about)] if alike else []
+    assert [one.reference for one in own] == [request.reference][: len(own)]
+
+    def refused(rule: str, act: Callable[[], object]) -> bool:
+        with pytest.raises(Refused) as caught:
+            act()
+        return caught.value.rule == rule
+
+    steps: dict[str, Callable[[], object]] = {
+        "name_subject": lambda: theirs.name_subject(request, about),
+        "ask_identity": lambda: theirs.ask_identity(request),
+        "confirm_identity": lambda: theirs.confirm_identity(request, "known in person"),
+        "fail_identity": lambda: theirs.fail_identity(request, "known in person"),
+        "extend": lambda: theirs.extend(request, "x"),
+        "pause": lambda: theirs.pause(request, "asked which one"),
+        "resume": lambda: theirs.resume(request),
+        "answer": lambda: theirs.answer(request, "x"),
+        "refuse": lambda: theirs.refuse(request, ground="excessive", note="x", complaint_told=True),
+        "mark_duplicate": lambda: theirs.mark_duplicate(request, request.reference),
+        "withdraw": lambda: theirs.withdraw(request, "x"),
+    }
+    yields_nothing: dict[str, Callable[[], bool]] = {
+        "every": lambda: theirs.every() == own,
+        "request": lambda: (
+            [theirs.request(request.reference)] == own
+            if own
+            else refused("request_exists", lambda: theirs.request(request.reference))
+        ),
+        "deadline": lambda: theirs.deadline(request) == mine.deadline(request),  # of what the caller has in hand
+        "deadlines": lambda: theirs.deadlines([]) == [],
+        "history": lambda: theirs.history(request) == [],
+        "register": lambda: refused(
+            "request_is_about_a_known_subject", lambda: theirs.register("access", **asked, subject=CANDIDATE)
+        ),
+    }
+    assert public_calls(Register) == set(yields_nothing) | set(steps), "a new public call needs its line here"
+    kept, history = rows_of_acme(database), rows(database, "rights_request_change")
+    for name, act in yields_nothing.items():
+        with subtests.test(name):
+            assert act()
+    for name, step in steps.items():
+        with subtests.test(name), pytest.raises(Refused):
+            step()
+        with subtests.test(f"{name}: left as it was"):
+            assert theirs.every() == own
+    assert rows_of_acme(database) == kept
+    assert rows(database, "rights_request_change") == history
+
+
+def public_calls(of: type) -> set[str]:
+    return {name for name in vars(of) if not name.startswith("_") and callable(getattr(of, name))}
+
+
+def rows_of_acme(database: Database) -> dict[str, list[str]]:
+    """Return the rows of `acme` in every table; what its own desk looked at in these tests is on its trail, and aside."""
+    tenant = set(tables(database)) - EXEMPT
+    return {table: rows(database, table, "org_id = 'acme'") for table in tenant}
 
 
 @hypothesis_settings(max_examples=15, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
@@ -317,20 +492,73 @@ def test_every_table_under_row_level_security_has_org_id_first_in_its_primary_ke
 
 
 def test_the_exempt_tables_hold_nothing_about_anybody(database: Database) -> None:
-    assert columns(database, "organisation") == ["org_id"]
+    assert columns(database, "organisation") == ["org_id", "ledger_id"]  # identifiers, both
     assert columns(database, "alembic_version") == ["version_num"]
+    assert execute(
+        database, "SELECT format_type(atttypid, atttypmod) FROM pg_attribute WHERE attname = 'ledger_id'"
+    ) == [("uuid",)]
 
 
 def test_every_policy_compares_org_id_with_the_setting_for_every_command(database: Database) -> None:
     policies = execute(
-        database, "SELECT tablename, permissive, cmd, qual, with_check FROM pg_policies WHERE schemaname = 'public'"
+        database,
+        "SELECT tablename, policyname, cmd, qual, with_check FROM pg_policies WHERE schemaname = 'public'"
+        " AND permissive = 'PERMISSIVE' AND roles = '{public}'",
     )
-    assert {table for table, *_ in policies} == set(tables(database)) - EXEMPT
-    assert len(policies) == len(set(tables(database)) - EXEMPT)
-    for _, permissive, command, qual, check in policies:
-        assert (permissive, command) == ("PERMISSIVE", "ALL")
+    assert sorted(table for table, *_ in policies) == sorted(set(tables(database)) - EXEMPT)
+    for _, name, command, qual, check in policies:
+        assert (name, command) == ("one_organisation", "ALL")
         assert qual == check
         assert qual.startswith("(org_id = NULLIF(current_setting('memory.org_id'")
+
+
+def test_any_other_policy_only_takes_away_from_what_may_be_deleted_or_changed(database: Database) -> None:
+    others = execute(
+        database,
+        "SELECT tablename, policyname, permissive, cmd, roles::text FROM pg_policies WHERE schemaname = 'public'"
+        " AND policyname <> 'one_organisation' ORDER BY 1, 2",
+    )
+    assert others == [
+        ("disclosure", "only_of_what_is_empty", "RESTRICTIVE", "DELETE", "{public}"),
+        ("measure", "what_is_lifted_stays_lifted", "RESTRICTIVE", "UPDATE", "{public}"),
+        ("memory", "a_tombstone_stays_one", "RESTRICTIVE", "UPDATE", "{public}"),
+        ("memory", "only_what_is_empty_is_deleted", "RESTRICTIVE", "DELETE", "{public}"),
+    ]
+    ((memory,), (disclosure,), (tombstone,), (lifted,)) = (
+        execute(database, f"SELECT qual FROM pg_policies WHERE policyname = '{name}'")
+        for name in (
+            "only_what_is_empty_is_deleted",
+            "only_of_what_is_empty",
+            "a_tombstone_stays_one",
+            "what_is_lifted_stays_lifted",
+        )
+    )
+    assert (tombstone, lifted) == (("(text IS NOT NULL)",), ("(lifted_at IS NULL)",))
+    assert memory == ("((text IS NULL) AND (hold IS NULL))",)
+    assert "org_id = disclosure.org_id" in disclosure[0]  # the tombstone is sought in the same organisation
+
+
+@pytest.mark.parametrize("role", ["application", "owner"])
+def test_nobody_writes_into_a_tombstone_or_unlifts_what_was_lifted(
+    acme: Recall, database: Database, open_desk: OpenDesk, role: str
+) -> None:
+    desk = open_desk("acme")
+    lifted = desk.hold("another claim", subject=CANDIDATE, name="claim-8")
+    desk.lift(lifted, reason="settled")
+    with database.connect(getattr(database, role)) as connection:
+        enter(connection, "acme")
+        for column, value in (("text", "'It is back.'"), ("forgotten_at", "NULL"), ("hold", "'claim-9'")):
+            statement = f"UPDATE memory SET {column} = {value} WHERE subject_id = 'c-7'"
+            assert touched(connection, statement) == 0, column
+        back = (
+            "text = 'It is back.', forgotten_at = NULL, forgotten_by = NULL, forgotten_reason = NULL, erasure_id = NULL"
+        )
+        assert touched(connection, f"UPDATE memory SET {back} WHERE text IS NULL") == 0
+        assert touched(connection, "UPDATE memory SET hold = hold WHERE subject_id = 'c-81'") == 1  # what has text
+        unlifted = "lifted_at = NULL, lifted_by = NULL, lifted_reason = NULL"
+        assert touched(connection, f"UPDATE measure SET {unlifted} WHERE name = 'claim-8'") == 0
+        assert touched(connection, "UPDATE measure SET lifted_by = 'user:bo' WHERE name = 'claim-8'") == 0
+        assert touched(connection, "UPDATE measure SET lifted_by = lifted_by WHERE name = 'claim-7'") == 1
 
 
 def test_the_application_may_not_rewrite_provenance(database: Database) -> None:
@@ -353,11 +581,14 @@ def privileges(database: Database, table: str, *names: str) -> set[str]:
         }
 
 
-def test_the_application_may_delete_nothing_but_directory_entries_and_rewrite_no_record(database: Database) -> None:
+def test_the_application_may_delete_directory_entries_and_what_is_empty_and_rewrite_no_record(
+    database: Database,
+) -> None:
     for table in tables(database):
-        assert privileges(database, table, "DELETE") == ({"DELETE"} if table == "directory" else set()), table
+        deletes = table in ("directory", "memory", "disclosure")
+        assert privileges(database, table, "DELETE") == ({"DELETE"} if deletes else set()), table
         assert privileges(database, table, "UPDATE", "TRUNCATE", "TRIGGER", "REFERENCES", "MAINTAIN") == set(), table
-    for table in ("recall", "disclosure", "erasure", "organisation"):
+    for table in ("recall", "disclosure", "erasure", "organisation", "trail", "ledger", "rights_request_change"):
         ((any_column,),) = execute(database, "SELECT has_any_column_privilege('memory_app', %s, 'UPDATE')", (table,))
         assert not any_column, table
     for table, column in (
@@ -368,9 +599,34 @@ def test_the_application_may_delete_nothing_but_directory_entries_and_rewrite_no
         ("model_call", "run_id"),
         ("model_call", "model"),
         ("model_call", "started_at"),
+        ("rights_request", "org_id"),
+        ("rights_request", "reference"),
+        ("rights_request", "received_on"),
+        ("measure", "org_id"),
+        ("measure", "by"),
+        ("measure", "placed_at"),
     ):
         ((may,),) = execute(database, "SELECT has_column_privilege('memory_app', %s, %s, 'UPDATE')", (table, column))
         assert not may, (table, column)
+
+
+def test_deleting_everything_reaches_the_tombstones_of_one_organisation_alone(
+    other: MemoryStore, acme: Recall, database: Database, application: psycopg.Connection[Any]
+) -> None:
+    other.recall("who?", run_id="r-4")
+    other.forget(Subject("candidate", "c-9"), by="user:ines", reason="asked to")
+    before = snapshot(database)
+    enter(application, "acme")
+    assert touched(application, "DELETE FROM disclosure") == 0  # what acme was shown has text yet
+    assert touched(application, "DELETE FROM memory") == 1
+    enter(application, "acme-corp")
+    application.execute("DELETE FROM disclosure")
+    assert application.execute("DELETE FROM memory RETURNING org_id").fetchall() == [("acme-corp",)]
+    application.commit()
+    assert execute(database, "SELECT org_id, count(*) FROM memory GROUP BY 1") == [("acme", 3)]
+    assert execute(database, "SELECT count(*) FROM disclosure WHERE org_id = 'acme'") == [(len(acme.memories),)]
+    kept = snapshot(database, without=("memory", "disclosure"))
+    assert kept == {table: rows for table, rows in before.items() if table in kept}
 
 
 def test_the_applications_role_is_bound_by_row_level_security(database: Database) -> None:

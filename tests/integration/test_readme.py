@@ -34,10 +34,11 @@ def test_the_examples_run_and_print_what_their_comments_say(
         with contextlib.redirect_stdout(output):
             exec(compile(example, "README.md", "exec"), names)
         printed.append(output.getvalue().splitlines())
-    store, chat = printed
+    store, desk, chat = printed
     assert store[0] == "recency no embedder is configured"
     assert store[1].startswith("<memories boundary=")
     assert store[-2:] == ["r-813", "1"]
+    assert desk == ["1", "answered"]
     (said,) = chat
     assert said.startswith("no chat model is configured: ")
 

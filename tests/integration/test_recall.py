@@ -312,7 +312,8 @@ def test_by_the_databases_clock_as_well_nothing_expired_comes_back(open_store: O
 def test_reading_extends_and_changes_nothing(open_store: OpenStore, clock: Clock, database: Database) -> None:
     store = open_store(clock=clock, embedder=HashedWords())
     observe(store, "Could start in May.", subject=Subject("candidate", "c-81", "Zoë"))
-    before = snapshot(database, without=("recall", "disclosure"))
+    records = ("recall", "disclosure", "trail")  # of what was read
+    before = snapshot(database, without=records)
     clock.step(days=5)
     for ranking in (None, "recency"):
         found = recall(store, ranking=ranking)
@@ -321,7 +322,9 @@ def test_reading_extends_and_changes_nothing(open_store: OpenStore, clock: Clock
     store.find_subjects("Zoë")
     store.overview()
     store.embed()
-    assert snapshot(database, without=("recall", "disclosure")) == before
+    assert snapshot(database, without=records) == before
+    looked = execute(database, "SELECT act, subject_id FROM trail ORDER BY number")
+    assert looked == [*[("look at recall", None)] * 2, ("look", "c-81")]
 
 
 @pytest.mark.parametrize("state", ["restricted", "forgotten", "swept"])

@@ -2,7 +2,8 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
+from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -11,18 +12,23 @@ from model_calls import answered, called, failed, starting
 from rows import emptied, execute
 from sqlalchemy import event
 
-from memory_core import MemoryStore, OnHold, Refused, Subject
+from memory_core import Memory, MemoryStore, OnHold, Refused, Subject
 from memory_core.calls import Begun, Wait
 from memory_core.db.engine import engine_for
 from memory_core.db.tables import TENANT_TABLES
+from memory_core.interchange import export_lines
 from memory_core.journal import CallJournal
+from memory_core.sweeping import sweep
 
 if TYPE_CHECKING:
-    from conftest import Database, OpenStore
+    from conftest import Database, OpenDesk, OpenStore
+
+    from memory_core.privacy import PrivacyDesk
 
 
 TENANTS = [table.name for table in TENANT_TABLES]
 ENTERS = "SET LOCAL memory.org_id = "
+WRITES = re.compile(r"\b(INSERT INTO|UPDATE|DELETE FROM)\b")
 
 
 @dataclass
@@ -38,7 +44,22 @@ class Log:
 
     def naming(self, table: str) -> list[str]:
         """Return the statements that name a table, the one that sets the organisation aside."""
-        return [one for one in self.statements if not one.startswith(ENTERS) and re.search(rf"\b{table}\b", one)]
+        return naming(self.statements, table)
+
+    def transactions(self) -> list[list[str]]:
+        """Return the statements of each transaction of an organisation."""
+        begins = [number for number, one in enumerate(self.statements) if one.startswith(ENTERS)]
+        return [self.statements[begin:end] for begin, end in zip(begins, [*begins[1:], None], strict=True)]
+
+
+def naming(statements: list[str], table: str) -> list[str]:
+    return [one for one in statements if not one.startswith(ENTERS) and re.search(rf"\b{table}\b", one)]
+
+
+def writing(statements: list[str], table: str) -> list[str]:
+    """Return the statements that write to a table, or to any for `*`."""
+    found = [one for one in statements if WRITES.search(one)]
+    return found if table == "*" else [one for one in found if re.search(rf"{WRITES.pattern} {table}\b", one)]
 
 
 @pytest.fixture
@@ -79,22 +100,56 @@ def store(open_store: OpenStore, log: Log) -> MemoryStore:
     person = Subject("candidate", "c-81", "Zoë Müller", ("zoe@example.org",))
     opened.remember_many([*(observation(f"sentence {number}", subject=person) for number in range(130)), fact("One.")])
     opened.recall("sentence", run_id="r-2")
+    opened.held(JOB)  # the first line of the trail
     log.clear()
     return opened
+
+
+@pytest.fixture
+def desk(open_desk: OpenDesk, store: MemoryStore, log: Log) -> PrivacyDesk:
+    """Return the desk over that store."""
+    opened = open_desk()
+    log.clear()
+    return opened
+
+
+def require_one_look(log: Log) -> None:
+    """One transaction wrote one line of the trail, for an organisation that is there, and nothing else."""
+    assert log.ends == ["COMMIT"]
+    (looked,) = log.transactions()
+    entered, line = writing(looked, "*")
+    assert entered.startswith("INSERT INTO organisation ")
+    assert entered.endswith(" ON CONFLICT DO NOTHING")
+    assert line.startswith("INSERT INTO trail ")
 
 
 def test_held_touches_memory_and_directory_with_exactly_one_statement(store: MemoryStore, log: Log) -> None:
     assert len(store.held(CANDIDATE).memories) == 130
     assert len(log.naming("memory")) == len(log.naming("directory")) == 1
     assert log.naming("memory") == log.naming("directory")
-    assert log.ends == ["COMMIT"]
+    require_one_look(log)
 
 
 def test_forget_touches_memory_and_directory_with_exactly_one_statement(store: MemoryStore, log: Log) -> None:
     assert store.forget(CANDIDATE, by="user:ines", reason="asked to").count == 130
     assert len(log.naming("memory")) == len(log.naming("directory")) == 1
     assert log.naming("memory") == log.naming("directory") == log.naming("erasure")
-    assert log.ends == ["COMMIT"]
+    assert log.ends == ["COMMIT", "COMMIT"]
+    erased, _ = log.transactions()
+    assert log.naming("memory") == naming(erased, "memory")
+    assert (
+        len(writing(erased, "trail")) == len(writing(erased, "ledger")) == 1
+    )  # and so never the one without the other
+
+
+def test_after_a_forget_its_ledger_is_copied_out_by_reading_the_ledger_and_nothing_else(
+    store: MemoryStore, log: Log
+) -> None:
+    store.forget(CANDIDATE, by="user:ines", reason="asked to")
+    _, copied = log.transactions()
+    assert naming(copied, "ledger")
+    assert all(one.startswith((ENTERS, "SELECT ")) for one in copied)
+    assert not any(naming(copied, table) for table in {*TENANTS} - {"ledger"})
 
 
 def test_also_when_nothing_is_held_or_a_hold_keeps_it_one_statement_decides(
@@ -108,6 +163,7 @@ def test_also_when_nothing_is_held_or_a_hold_keeps_it_one_statement_decides(
     with pytest.raises(OnHold):
         store.forget(CANDIDATE, by="user:ines", reason="asked to")
     assert len(log.naming("memory")) == len(log.naming("directory")) == 1
+    assert log.ends == ["ROLLBACK"]
 
 
 def test_showing_and_erasing_select_by_the_same_conditions(store: MemoryStore, log: Log) -> None:
@@ -119,8 +175,8 @@ def test_showing_and_erasing_select_by_the_same_conditions(store: MemoryStore, l
     assert shown == erased
 
 
-def everything(store: MemoryStore, database: Database) -> None:
-    """Make every call the store and the journal have, with every choice that changes what is sent."""
+def everything(store: MemoryStore, desk: PrivacyDesk, database: Database) -> None:
+    """Make every call the store, the journal and the desk have, with every choice that changes what is sent."""
     observe(store, "Could start in May.", subject=Subject("candidate", "c-8", "Ida", ("ida@example.org",)))
     observe(store, "Could start in May.", subject=Subject("candidate", "c-8", "Ada"))
     store.remember_many([fact("One."), fact("Needs two interviewers.", subject=JOB)])
@@ -146,12 +202,58 @@ def everything(store: MemoryStore, database: Database) -> None:
     assert isinstance(journal.begin(starting(run_id="r-3"), tokens_per_minute=100), Wait)
     journal.end(under_a_ceiling.call_id, answered())
     journal.refuse(starting(run_id="r-3"), failed())
+    at_the_desk(store, desk, database)
+
+
+def at_the_desk(store: MemoryStore, desk: PrivacyDesk, database: Database) -> None:
+    about = Subject("candidate", "c-7")
+    one, two = (observe(store, f"Note {number}.", subject=about) for number in range(2))
+    register, day = desk.register, desk.today()
+    asked = {"asked_by": "Olga Nowak", "channel": "e-mail", "received_on": day}
+    erasure = register.name_subject(register.register("erasure", **asked), about)
+    erasure = register.fail_identity(register.ask_identity(erasure), "called back on the number on file")
+    erasure = register.confirm_identity(erasure, "known in person")
+    erasure = register.resume(register.pause(register.extend(erasure, "many requests at once"), "asked which"))
+    access = register.register("access", **asked, subject=about)
+    register.mark_duplicate(register.register("access", **asked), access.reference)
+    register.refuse(access, ground="excessive", note="the tenth of this month", complaint_told=True)
+    register.withdraw(register.register("objection", **asked, subject=about), "taken back")
+    register.request(erasure.reference)
+    register.history(erasure)
+    desk.due()
+    restriction = desk.restrict("while it is checked", subject=about, reference=None, review_on=day)
+    hold = desk.hold("before the court", memory_id=two.memory_id, name="claim-7")
+    desk.measures()
+    desk.measures(about)
+    desk.lift(restriction, reason="checked", person_told=True)
+    desk.lift(hold, reason="settled")
+    desk.correct(one, "Speaks Finnish.", author="user:zoe", reason="a wrong language")
+    desk.withdraw_dispute(desk.dispute(two, "It is not so."), reason="taken back")
+    desk.package(about, release=True)
+    desk.reach(about, also_called=["Olga"])
+    other = observe(store, "Olga knows.", subject=JOB, kind="fact", origin="person", author="user:maria")
+    erased = desk.erase(about, reason="asked for", also=[other.memory_id], reference=erasure.reference, suppress=True)
+    register.answer(register.request(erasure.reference), "erased")
+    assert desk.erasures(subject=about) == desk.erasures(reference=erasure.reference) == [erased.erasure_id]
+    desk.certificate(erased.erasure_id)
+    desk.suppress("objected", subject=Subject("candidate", "c-6"))
+    desk.change_settings(replace(desk.settings(), tombstone_days=365))
+    desk.trail(subject=about)
+    desk.trail(reference=erasure.reference)
+    assert desk.verify_trail().broken is None
+    assert desk.ledger().fault is None
+    engine = engine_for(database.application)
+    sweep(engine, "acme", by="user:ines", dry_run=True)
+    sweep(engine, "acme", by="user:ines", clock=lambda: datetime.now(UTC) + timedelta(days=5 * 365))
+    assert (
+        list(export_lines(engine, "acme", by="user:ines", clock=lambda: datetime.now(UTC) + timedelta(days=2000))) == []
+    )
 
 
 def test_every_statement_on_a_table_of_an_organisation_names_org_id(
-    store: MemoryStore, log: Log, database: Database
+    store: MemoryStore, desk: PrivacyDesk, log: Log, database: Database
 ) -> None:
-    everything(store, database)
+    everything(store, desk, database)
     for table in TENANTS:
         named = log.naming(table)
         assert named, table
@@ -166,9 +268,9 @@ def mentions(statement: str) -> int:
 
 
 def test_every_transaction_begins_by_naming_its_organisation_for_itself_alone(
-    store: MemoryStore, log: Log, database: Database
+    store: MemoryStore, desk: PrivacyDesk, log: Log, database: Database
 ) -> None:
-    everything(store, database)
+    everything(store, desk, database)
     enters = [one for one in log.statements if "memory.org_id" in one and one.startswith("SET")]
     assert log.statements[0] == f"{ENTERS}'acme'"
     # With it nothing but settings of the server that are off for the one transaction.
@@ -178,8 +280,10 @@ def test_every_transaction_begins_by_naming_its_organisation_for_itself_alone(
     assert set(log.ends) == {"COMMIT"}
 
 
-def test_no_statements_own_text_carries_what_somebody_wrote(store: MemoryStore, log: Log, database: Database) -> None:
-    everything(store, database)
+def test_no_statements_own_text_carries_what_somebody_wrote(
+    store: MemoryStore, desk: PrivacyDesk, log: Log, database: Database
+) -> None:
+    everything(store, desk, database)
     for words in (
         "May",
         "sentence",
@@ -191,6 +295,13 @@ def test_no_statements_own_text_carries_what_somebody_wrote(store: MemoryStore, 
         "c-8",
         "r-3",
         "interviewers",
+        "Olga",
+        "Finnish",
+        "not so",
+        "checked",
+        "claim-7",
+        "c-7",
+        "R-20",
     ):
         assert not [one for one in log.statements if words in one], words
 
@@ -202,18 +313,73 @@ def test_no_statements_own_text_carries_what_somebody_wrote(store: MemoryStore, 
         lambda store: store.recall("sentence", run_id="r-3", ranking="recency"),
         lambda store: store.recall("sentence", run_id="r-3", token_budget=1),
         lambda store: store.held(CANDIDATE),
-        lambda store: store.forget(CANDIDATE, by="user:ines", reason="asked to"),
         lambda store: store.find_subjects("Zoë"),
         lambda store: store.overview(),
         lambda store: observe(store, "sentence 7"),  # again, and so with its vector
         lambda store: store.remember_many([observation(f"sentence {number}") for number in range(130)]),
     ],
-    ids=["recall", "newest", "nothing fits", "held", "forget", "find", "overview", "remember", "remember_many"],
+    ids=["recall", "newest", "nothing fits", "held", "find", "overview", "remember", "remember_many"],
 )
 def test_a_call_is_one_transaction(store: MemoryStore, log: Log, act: Callable[[MemoryStore], object]) -> None:
     act(store)
     assert log.ends == ["COMMIT"]
     assert sum(one.startswith(ENTERS) for one in log.statements) == 1
+
+
+def test_looking_at_a_recall_again_is_one_transaction_that_writes_the_trail_alone(store: MemoryStore, log: Log) -> None:
+    recall_id = store.recall("sentence", run_id="r-3").recall_id
+    log.clear()
+    store.shown(recall_id)
+    require_one_look(log)
+
+
+@pytest.mark.parametrize(
+    ("act", "tables"),
+    [
+        (lambda desk, memory: desk.restrict("asked for", subject=CANDIDATE), {"measure", "memory", "ledger"}),
+        (
+            lambda desk, memory: desk.hold("asked for", memory_id=memory.memory_id, name="c"),
+            {"measure", "memory", "ledger"},
+        ),
+        (lambda desk, memory: desk.suppress("asked for", subject=CANDIDATE), {"measure", "ledger"}),
+        (lambda desk, memory: desk.correct(memory, "x", author="user:b", reason="wrong"), {"memory", "ledger"}),
+        (lambda desk, memory: desk.dispute(memory, "It is not so."), {"memory"}),
+        (lambda desk, memory: desk.erase(CANDIDATE, reason="asked"), {"memory", "directory", "erasure", "ledger"}),
+        (
+            lambda desk, memory: desk.erase(CANDIDATE, reason="asked", suppress=True),
+            {"memory", "directory", "erasure", "ledger", "measure"},
+        ),
+        (lambda desk, memory: desk.package(CANDIDATE), set()),
+        (lambda desk, memory: desk.reach(CANDIDATE), set()),
+        (
+            lambda desk, memory: desk.register.register(
+                "access", asked_by="Zoë", channel="letter", received_on=desk.today(), subject=CANDIDATE
+            ),
+            {"rights_request", "rights_request_change"},
+        ),
+        (
+            lambda desk, memory: desk.change_settings(replace(desk.settings(), tombstone_days=400)),
+            {"organisation_setting"},
+        ),
+    ],
+    ids=[
+        *("restrict", "hold", "suppress", "correct", "dispute", "erase", "erase and suppress", "package", "reach"),
+        *("register", "settings"),
+    ],
+)
+def test_what_the_desk_does_is_one_transaction_with_its_line_of_the_trail(
+    store: MemoryStore,
+    desk: PrivacyDesk,
+    log: Log,
+    act: Callable[[PrivacyDesk, Memory], object],
+    tables: set[str],
+) -> None:
+    memory = store.held(CANDIDATE).memories[0]
+    log.clear()
+    act(desk, memory)
+    assert set(log.ends) == {"COMMIT"}
+    (written,) = [one for one in log.transactions() if writing(one, "*")]
+    assert {table for table in TENANTS if writing(written, table)} == {*tables, "trail"}
 
 
 def test_a_recall_and_its_disclosures_are_recorded_by_one_statement(store: MemoryStore, log: Log) -> None:

@@ -316,6 +316,55 @@ def test_a_rebuilt_block_keeps_the_numbers_of_memories_whose_text_is_gone() -> N
     assert rebuilt.tokens == estimated_tokens(rebuilt.text)
 
 
+DISPUTED_ON = datetime(2026, 11, 5, 23, 30, tzinfo=timezone(timedelta(hours=-2)))  # the 6th, in UTC
+DISPUTE: dict[str, Any] = {"dispute": "I said one month.", "disputed_at": DISPUTED_ON}
+
+
+def test_a_dispute_stands_in_the_line_of_its_memory() -> None:
+    assert memory_line(1, a_memory(**DISPUTE)) == (
+        "[1] inferred by agent:screening in run r-812 on 2026-11-02 about candidate c-81, not confirmed by a person, "
+        'disputed on 2026-11-06: "Could start after a two-month notice period."; the dispute: "I said one month."'
+    )
+    assert memory_line(2, a_fact(**DISPUTE)) == (
+        "[2] stated by user:maria in run r-640 on 2026-10-20, operational, disputed on 2026-11-06: "
+        '"Panel interviews need two weeks\' notice."; the dispute: "I said one month."'
+    )
+
+
+def test_a_dispute_costs_tokens_and_is_shown_whole_or_with_its_memory_not_at_all() -> None:
+    disputed, plain = a_memory(**DISPUTE), a_memory()
+    whole, without = semantic([disputed]), semantic([plain])
+    assert whole.block is not None
+    assert without.block is not None
+    assert whole.block.tokens == estimated_tokens(whole.block.text) > without.block.tokens
+    assert semantic([disputed], token_budget=whole.block.tokens).block == whole.block
+    assert semantic([disputed], token_budget=whole.block.tokens - 1).block is None
+
+
+def test_a_dispute_that_was_withdrawn_is_not_shown() -> None:
+    withdrawn = a_memory(**DISPUTE, dispute_withdrawn_at=DISPUTED_ON + timedelta(days=1))
+    assert memory_line(1, withdrawn) == memory_line(1, a_memory())
+    assert semantic([withdrawn]) == semantic([a_memory()])
+
+
+@pytest.mark.parametrize("withdrawn", [False, True])
+def test_a_block_is_rebuilt_with_the_disputes_that_stand_in_what_it_is_given(withdrawn: bool) -> None:
+    ended = {"dispute_withdrawn_at": DISPUTED_ON + timedelta(days=1)} if withdrawn else {}
+    memory = a_memory(**DISPUTE, **ended)
+    assert memory.disputed == (None if withdrawn else DISPUTE["dispute"])
+    rendered = semantic([memory])
+    assert ("the dispute" in text_of(rendered)) is not withdrawn
+    again = rebuilt_block([memory], boundary=BOUNDARY, mode=RecallMode.SEMANTIC, reason=None, omitted=0)
+    assert again == rendered.block
+
+
+def test_the_dispute_of_a_memory_whose_text_is_gone_is_gone_with_it() -> None:
+    gone = a_memory(None, forgotten_at=NOW, disputed_at=DISPUTED_ON)
+    rebuilt = rebuilt_block([gone], boundary=BOUNDARY, mode=RecallMode.SEMANTIC, reason=None, omitted=0)
+    assert "[1] erased on 2026-11-02" in rebuilt.text.splitlines()
+    assert "disput" not in rebuilt.text
+
+
 def test_nothing_is_rebuilt_from_nothing() -> None:
     with pytest.raises(ValueError, match="at least one"):
         rebuilt_block([], boundary=BOUNDARY, mode=RecallMode.SEMANTIC, reason=None, omitted=0)
@@ -387,6 +436,21 @@ def test_nothing_leaves_the_fence(memories: list[Memory], reason: str, mode: Rec
     assert rendered.block is not None
     again = rebuilt_block(memories, boundary=rendered.block.boundary, mode=mode, reason=reason, omitted=0)
     assert again == rendered.block
+
+
+@given(words=TEXTS.filter(bool))
+@settings(max_examples=200, deadline=None)
+def test_the_words_of_a_dispute_are_data_like_every_text(words: str) -> None:
+    rendered = semantic([a_memory("Plain.", dispute=words, disputed_at=NOW)])
+    (line,) = text_of(rendered).splitlines()[3:-1]
+    _, separator, value = line.partition('; the dispute: "')
+    assert separator
+    assert not [sign for sign in value if is_invisible(sign) and sign not in JOINERS]
+    assert "<" not in value
+    assert ">" not in value
+    assert json.loads('"' + value) == "".join(
+        " " if sign in WHITE_SPACE_CONTROLS else sign for sign in unicodedata.normalize("NFC", words)
+    )
 
 
 def test_no_attack_leaves_the_fence() -> None:

@@ -80,6 +80,7 @@ def test_every_variable_is_read_by_its_name(monkeypatch: pytest.MonkeyPatch, tmp
     monkeypatch.setenv("DATABASE_URL", "postgresql://memory_app@db/memory")
     monkeypatch.setenv("MIGRATION_DATABASE_URL", "postgresql://memory_owner@db/memory")
     monkeypatch.setenv("MEMORY_HOME", str(tmp_path / "a b"))
+    monkeypatch.setenv("MEMORY_LEDGER", str(tmp_path / "c d"))
     monkeypatch.setenv("MEMORY_ORG", "acme")
     monkeypatch.setenv("MEMORY_EMBEDDER", "ollama:nomic-embed-text:v1.5")
     monkeypatch.setenv("OLLAMA_HOST", "http://ollama:11434")
@@ -104,6 +105,7 @@ def test_every_variable_is_read_by_its_name(monkeypatch: pytest.MonkeyPatch, tmp
     assert read.migration_database_url
     assert read.migration_database_url.get_secret_value() == "postgresql://memory_owner@db/memory"
     assert read.home == tmp_path / "a b"
+    assert read.ledger_folder == tmp_path / "c d"
     assert read.memory_org == "acme"
     assert read.memory_embedder == "ollama:nomic-embed-text:v1.5"
     assert read.ollama_host == "http://ollama:11434"
@@ -489,6 +491,31 @@ def test_an_address_that_is_refused_is_not_repeated(address: str) -> None:
 def test_the_folder_may_be_below_ones_home(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("HOME", "/home/somebody")
     assert settings(memory_home="~/memories").home == Path("/home/somebody/memories")
+
+
+def test_the_ledgers_lie_below_home_unless_a_folder_is_named(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    assert settings(memory_home=str(tmp_path)).ledger_folder == tmp_path / "ledger"
+    assert settings(memory_home=str(tmp_path), memory_ledger="").ledger_folder == tmp_path / "ledger"
+    assert settings(memory_home=str(tmp_path), memory_ledger="/srv/ledgers").ledger_folder == Path("/srv/ledgers")
+    monkeypatch.setenv("HOME", "/home/somebody")
+    assert settings(memory_ledger="~/ledgers").ledger_folder == Path("/home/somebody/ledgers")
+    monkeypatch.setenv("MEMORY_LEDGER", "")
+    assert settings(memory_home="~/memories").ledger_folder == Path("/home/somebody/memories/ledger")
+
+
+@pytest.mark.parametrize("folder", ["ledgers", "./ledgers", "../ledgers", ".", "a b/c", "$HOME/ledgers"])
+def test_the_ledgers_folder_means_the_same_from_everywhere(monkeypatch: pytest.MonkeyPatch, folder: str) -> None:
+    monkeypatch.setenv("MEMORY_LEDGER", folder)
+    with pytest.raises(SettingsError, match=r"\AMEMORY_LEDGER: .*absolute path") as refused:
+        settings()
+    assert len(str(refused.value).splitlines()) == 1
+
+
+def test_the_ledgers_folder_is_in_the_home_of_somebody_who_is_here(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("MEMORY_LEDGER", "~nobody-by-this-name/x")
+    with pytest.raises(SettingsError) as refused:
+        settings()
+    assert str(refused.value) == "MEMORY_LEDGER: begins with ~ and the name of nobody here"
 
 
 @pytest.mark.skipif(os.name != "posix" or os.geteuid() != 0, reason="root's home cannot be entered by others")

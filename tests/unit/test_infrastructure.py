@@ -25,7 +25,7 @@ from hypothesis import strategies as st
 from memory_core.config import Settings, settings
 
 FOLDER = Path(__file__).resolve().parents[2] / "infrastructure"
-MANIFESTS = ("ollama.yaml", "workbench.yaml", "migrate.yaml")
+MANIFESTS = ("ollama.yaml", "workbench.yaml", "migrate.yaml", "sweep.yaml")
 PATCHES = ("secret-to-ollama", "secret-to-hosted", "configmap-to-ollama", "configmap-to-hosted")
 RUNBOOK = (FOLDER / "README.md").read_text(encoding="utf-8")
 OLDEST, NEWEST = "1.30", kubernetes_validate.latest_version()
@@ -35,7 +35,14 @@ MODEL_SETTINGS = {
     *("MODEL_NUM_CTX", "MODEL_NUM_THREAD", "MODEL_KEEP_ALIVE"),
 }
 KNOWN = {name.upper() for name in Settings.model_fields} | MODEL_SETTINGS
-COMMANDS = {"doctor", "chat", "pull"}  # the manifests have serve and migrate
+COMMANDS = {
+    "doctor",
+    "chat",
+    "pull",
+    "sweep",
+    "replay-erasures",
+    "verify-trail",
+}  # the manifests have serve and migrate
 OLLAMA_KEY, NOTHING_SAVED = "ollama", "none"
 
 
@@ -51,8 +58,11 @@ def document(name: str, kind: str) -> dict[str, Any]:
 
 
 def pod(name: str, kind: str = "Deployment") -> dict[str, Any]:
-    spec: dict[str, Any] = document(name, kind)["spec"]["template"]["spec"]
-    return spec
+    spec: dict[str, Any] = document(name, kind)["spec"]
+    if kind == "CronJob":
+        spec = spec["jobTemplate"]["spec"]
+    found: dict[str, Any] = spec["template"]["spec"]
+    return found
 
 
 def container(name: str, kind: str = "Deployment") -> dict[str, Any]:
@@ -226,7 +236,12 @@ def test_only_the_workbench_reaches_ollama() -> None:
 
 
 def test_nobody_reaches_the_workbench_but_by_port_forward() -> None:
-    assert [each["kind"] for each in _documents("workbench.yaml")] == ["ConfigMap", "Deployment", "NetworkPolicy"]
+    assert [each["kind"] for each in _documents("workbench.yaml")] == [
+        "ConfigMap",
+        "PersistentVolumeClaim",
+        "Deployment",
+        "NetworkPolicy",
+    ]
     policy = document("workbench.yaml", "NetworkPolicy")["spec"]
     labels = document("workbench.yaml", "Deployment")["spec"]["template"]["metadata"]["labels"]
     assert policy == {"podSelector": {"matchLabels": labels}, "policyTypes": ["Ingress"]}
@@ -238,7 +253,10 @@ def test_nobody_reaches_the_workbench_but_by_port_forward() -> None:
         assert f'"http://127.0.0.1:{port}/_stcore/health"' in workbench[probe]["exec"]["command"][-1]
 
 
-@pytest.mark.parametrize(("name", "kind"), [(name, "Deployment") for name in MANIFESTS[:2]] + [("migrate.yaml", "Job")])
+@pytest.mark.parametrize(
+    ("name", "kind"),
+    [(name, "Deployment") for name in MANIFESTS[:2]] + [("migrate.yaml", "Job"), ("sweep.yaml", "CronJob")],
+)
 def test_no_container_has_more_rights_than_it_uses(name: str, kind: str) -> None:
     spec = pod(name, kind)
     assert spec["securityContext"]["runAsNonRoot"] is True
@@ -333,13 +351,32 @@ def test_every_config_map_and_secret_is_the_one_of_the_runbook() -> None:
         "memory-workbench": {"MODEL_API_KEY", "HOSTED_MODEL_API_KEY", "DATABASE_URL"},
         "memory-workbench-owner": {"MIGRATION_DATABASE_URL"},
     }
-    for variable, (name, key) in (secret_keys(workbench) | secret_keys(migrate)).items():
+    sweep = container("sweep.yaml", "CronJob")
+    for variable, (name, key) in (secret_keys(workbench) | secret_keys(migrate) | secret_keys(sweep)).items():
         assert variable == key
         assert key in made[name]
 
 
 def test_the_workbench_is_given_neither_the_saved_key_nor_the_owners_role() -> None:
     assert secret_keys(container("workbench.yaml")).keys() == {"MODEL_API_KEY", "DATABASE_URL"}
+
+
+def test_the_sweep_runs_every_night_as_the_applications_role() -> None:
+    job = document("sweep.yaml", "CronJob")["spec"]
+    assert job["schedule"] == "30 2 * * *"
+    assert job["concurrencyPolicy"] == "Forbid"
+    assert container("sweep.yaml", "CronJob")["command"][:4] == ["python", "-m", "memory_core", "sweep"]
+    assert secret_keys(container("sweep.yaml", "CronJob")).keys() == {"DATABASE_URL"}
+
+
+def test_the_ledger_lies_on_a_volume_of_its_own_that_the_workbench_can_write() -> None:
+    folder = configuration()["MEMORY_LEDGER"]
+    (mount,) = [one for one in container("workbench.yaml")["volumeMounts"] if one["mountPath"] == folder]
+    (volume,) = [one for one in pod("workbench.yaml")["volumes"] if one["name"] == mount["name"]]
+    claim = document("workbench.yaml", "PersistentVolumeClaim")["metadata"]["name"]
+    assert volume["persistentVolumeClaim"]["claimName"] == claim
+    assert pod("workbench.yaml")["securityContext"]["fsGroup"] == pod("workbench.yaml")["securityContext"]["runAsGroup"]
+    assert document("workbench.yaml", "Deployment")["spec"]["strategy"] == {"type": "Recreate"}
 
 
 def test_no_secret_is_committed() -> None:
@@ -377,7 +414,7 @@ def test_models_are_there_before_a_configuration_names_them() -> None:
 
 
 def test_only_commands_that_exist_are_typed() -> None:
-    assert set(re.findall(r"python -m memory_core (\w+)", "\n".join(commands()))) == COMMANDS
+    assert set(re.findall(r"python -m memory_core ([\w-]+)", "\n".join(commands()))) == COMMANDS
 
 
 def test_a_smoke_run_follows_the_check() -> None:

@@ -6,12 +6,12 @@ import memory_core
 from memory_core import MemoryStore
 
 PUBLIC = """
-BadVector Block CallCancelled DatabaseBusy DatabaseError DatabaseReadOnly DatabaseUnavailable DeadlineExceeded
-Disclosure EmbeddedServerError EmbedderError EmbedderTimeout EmbedderUnavailable Erasure FoundSubject Gateway
-GatewayError Held HeldMemory InvalidRequest Kind Memory MemoryCoreError MemoryStore Message ModelBusy
-ModelNotConfigured ModelUnavailable NoVectorExtension NotMigrated OnHold Origin Overview PassedOver Purpose Ranking
-RateLimited Recall RecallMode RecalledMemory Refused Reply Role Search SettingsError State Subject Tier Tool ToolCall
-Unauthorized UnsafeRole gateway_for
+BadVector Block CallCancelled ChangedMeanwhile DatabaseBusy DatabaseError DatabaseReadOnly DatabaseUnavailable
+DeadlineExceeded Disclosure EmbeddedServerError EmbedderError EmbedderTimeout EmbedderUnavailable Erasure FoundSubject
+Gateway GatewayError Held HeldMemory InvalidRequest Kind LedgerUnusable Memory MemoryCoreError MemoryStore Message
+ModelBusy ModelNotConfigured ModelUnavailable NoVectorExtension NotMigrated OnHold Origin Overview PassedOver Purpose
+Ranking RateLimited Recall RecallMode RecalledMemory Refused Reply Restored Role Search SettingsError State Subject Tier
+Tool ToolCall Unauthorized UnsafeRole gateway_for
 """
 
 
@@ -34,14 +34,19 @@ def test_the_stores_calls_take_what_the_contract_says() -> None:
     assert parameters("recall") == [
         *("query", "run_id", "limit", "token_budget", "kinds", "subject", "ranking", "purpose"),
     ]
-    assert parameters("held") == ["subject"]
+    assert parameters("held") == ["subject", "by"]
+    assert parameters("shown") == ["recall_id", "by"]
+    for look in (MemoryStore.held, MemoryStore.shown):
+        assert inspect.signature(look).parameters["by"].default == "unnamed"
+    assert parameters("embed") == ["model", "among", "progress"]
+    assert inspect.signature(MemoryStore.embed).parameters["among"].default is None
     assert parameters("forget") == ["subject", "by", "reason"]
     opened = inspect.signature(MemoryStore.open).parameters
     assert {"org_id", "database_url", "embedder", "clock"} <= set(opened)
 
 
 def test_everything_but_what_a_call_is_about_is_named_by_its_caller() -> None:
-    for method in ("remember", "remember_many", "recall", "held", "forget"):
+    for method in ("remember", "remember_many", "recall", "held", "shown", "forget"):
         first, *others = list(inspect.signature(getattr(MemoryStore, method)).parameters.values())[1:]
         assert first.kind is first.POSITIONAL_OR_KEYWORD
         assert all(one.kind is one.KEYWORD_ONLY for one in others)
