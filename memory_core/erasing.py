@@ -11,7 +11,7 @@ from uuid import UUID
 from sqlalchemy import Connection, Engine
 
 from memory_core.answering import answered_request
-from memory_core.db import erasures, held, ledger, measures, memories, organisations, subjects, trail
+from memory_core.db import held, ledger, locks, measures, memories, organisations, subjects, trail
 from memory_core.db.engine import organisation_transaction
 from memory_core.errors import ChangedMeanwhile, OnHold, Refusal, Refused
 from memory_core.identity import new_id
@@ -80,7 +80,7 @@ def erase_within(
     request = answered_request(connection, org_id, reference, subject, needs_identity=True)
     chosen = memories.with_text(connection, org_id, also) if also else []
     about = {Subject(row.subject_type, row.subject_id) for row in chosen if row.subject_id is not None}
-    erasures.await_writes(connection, org_id, subject, *about)
+    locks.await_writes(connection, org_id, subject, *about)
     others = _others(connection, org_id, also, subject=subject, by=by, reason=reason, erasure_id=erasure_id, now=now)
     at, gone, holds = held.forget(
         connection,

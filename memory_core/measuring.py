@@ -10,7 +10,7 @@ from uuid import UUID
 from sqlalchemy import Connection, Engine
 
 from memory_core.answering import answered_request
-from memory_core.db import erasures, ledger, measures, memories, organisations, trail
+from memory_core.db import ledger, locks, measures, memories, organisations, trail
 from memory_core.db.engine import organisation_transaction
 from memory_core.errors import ChangedMeanwhile, Refusal, Refused
 from memory_core.identifiers import identifier_refusal
@@ -62,8 +62,7 @@ def place(
         at = now or organisations.moment(connection)
         subject = subject if memory_id is None else _subject_of(connection, org_id, memory_id, subject, kind, now=at)
         request = answered_request(connection, org_id, reference, subject)
-        if subject is not None:
-            erasures.await_writes(connection, org_id, subject)
+        _take(connection, org_id, subject, memory_id, now=at)
         _require_none_stands(connection, org_id, kind, subject, memory_id, name=name or reference)
         measures.place(
             connection,
@@ -144,9 +143,8 @@ def lift(
         if found.kind is MeasureKind.RESTRICTION and not isinstance(person_told, bool):
             why = "say whether the person was told that the restriction is lifted; they must be, before (Art. 18(3))"
             raise Refused(Refusal(rule="lifting_says_whether_the_person_was_told", field="person_told", reason=why))
-        if found.subject is not None:
-            erasures.await_writes(connection, org_id, found.subject)
         at = now or organisations.moment(connection)
+        _take(connection, org_id, found.subject, found.memory_id, now=at)
         told = person_told if found.kind is MeasureKind.RESTRICTION else None
         if not measures.lift(connection, org_id, measure_id, by=by, reason=reason, at=at, person_told=told):
             raise ChangedMeanwhile(field="measure_id", reason=f"was lifted by {found.lifted_by or 'somebody'} already")
@@ -176,6 +174,16 @@ def lift(
     try_to_copy_out(engine, org_id, folder)
     assert lifted is not None  # noqa: S101
     return lifted
+
+
+def _take(
+    connection: Connection, org_id: str, subject: Subject | None, memory_id: UUID | None, *, now: datetime
+) -> None:
+    """Wait until nobody else changes what stands about these, nor the one memory, until this transaction ends."""
+    if subject is not None:
+        locks.await_writes(connection, org_id, subject)
+    if memory_id is not None:
+        memories.one(connection, org_id, memory_id, now=now, locked=True)
 
 
 def _about_refusal(subject: object, memory_id: object) -> Refusal | None:

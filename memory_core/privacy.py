@@ -227,6 +227,7 @@ class PrivacyDesk:
             memory.memory_id,
             words,
             by=self.by,
+            folder=self._folder,
             reference=reference,
             clock=self._clock,
         )

@@ -12,7 +12,7 @@ from sqlalchemy import Connection, Engine
 
 from memory_core.answering import answered_request
 from memory_core.characters import has_surrogate, is_blank
-from memory_core.db import erasures, held, ledger, measures, memories, organisations, requests, trail
+from memory_core.db import held, ledger, locks, measures, memories, organisations, requests, trail
 from memory_core.db.engine import organisation_transaction
 from memory_core.errors import ChangedMeanwhile, OnHold, Refusal, Refused
 from memory_core.identifiers import identifier_refusal
@@ -55,7 +55,7 @@ def correct(
         old = _with_text(connection, org_id, memory_id, now=now)
         answered_request(connection, org_id, reference, old.subject, needs_identity=True)
         if old.subject is not None:
-            erasures.await_writes(connection, org_id, old.subject)
+            locks.await_writes(connection, org_id, old.subject)
         old = _with_text(connection, org_id, memory_id, now=now, locked=True)
         if old.hold:
             raise OnHold(tuple(sorted(measures.hold_names_of(connection, org_id, [memory_id]))))
@@ -183,6 +183,7 @@ def dispute(
     words: str,
     *,
     by: str,
+    folder: Path,
     reference: str | None = None,
     clock: Callable[[], datetime] | None = None,
 ) -> Memory:
@@ -192,6 +193,7 @@ def dispute(
         raise Refused(refused)
     given = clock() if clock else None
     with organisation_transaction(engine, org_id) as connection:
+        RestoreWatch(org_id, folder).require_sound_as_far_as_known(connection)
         now = given or organisations.moment(connection)
         old = _with_text(connection, org_id, memory_id, now=now)
         answered_request(connection, org_id, reference, old.subject)

@@ -9,7 +9,7 @@ from uuid import UUID
 
 from sqlalchemy import Connection, Engine
 
-from memory_core.db import desk, erasures, measures, organisations, requests, subjects, trail
+from memory_core.db import desk, erasures, locks, measures, organisations, requests, subjects, trail
 from memory_core.db.engine import organisation_transaction
 from memory_core.errors import ChangedMeanwhile, Refusal, Refused
 from memory_core.identifiers import identifier_refusal
@@ -101,7 +101,7 @@ class Register:
         request_id = new_id()
         with organisation_transaction(self._engine, self._org_id) as connection:
             organisations.enter(connection, self._org_id)
-            erasures.await_records(connection, self._org_id)
+            locks.await_records(connection, self._org_id)
             now = self._now(connection)
             today = self._today(connection, now)
             if refused := deadlines.received_refusal(received_on, today=today):
@@ -146,7 +146,7 @@ class Register:
     def name_subject(self, request: RightsRequest, subject: Subject) -> RightsRequest:
         """Say about whom a request is, or correct that; not after it was made sure who asks, since that was about them."""
         with organisation_transaction(self._engine, self._org_id) as connection:
-            erasures.await_records(connection, self._org_id)
+            locks.await_records(connection, self._org_id)
             current = self._require_open(connection, request, Act.NAME_SUBJECT)
             self._require_held(connection, subject)
             self._require_first(connection, request.type, subject, besides=request.request_id)
@@ -239,7 +239,7 @@ class Register:
     def mark_duplicate(self, request: RightsRequest, of: str) -> RightsRequest:
         """Close a request as a repeat of another of the same type."""
         with organisation_transaction(self._engine, self._org_id) as connection:
-            erasures.await_records(connection, self._org_id)
+            locks.await_records(connection, self._org_id)
             current = self._require_open(connection, request, Act.DUPLICATE)
             original = self._found(connection, of)
             if refused := duplicate_refusal(current, original, self._repeated_by(connection, original)):
@@ -269,7 +269,7 @@ class Register:
         outcome: Mapping[str, tuple[str | None, str | None]] | None = None,
     ) -> RightsRequest:
         with organisation_transaction(self._engine, self._org_id) as connection:
-            erasures.await_records(connection, self._org_id)
+            locks.await_records(connection, self._org_id)
             now = self._now(connection)
             chosen = desk.desk_settings(connection, self._org_id)
             today = today_in(chosen.time_zone, now=now)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from datetime import datetime, timedelta
@@ -11,7 +11,18 @@ from uuid import UUID
 
 from sqlalchemy import Connection, Engine
 
-from memory_core.db import erasures, held, ledger, ledger_file, measures, memories, organisations, subjects, trail
+from memory_core.db import (
+    erasures,
+    held,
+    ledger,
+    ledger_file,
+    locks,
+    measures,
+    memories,
+    organisations,
+    subjects,
+    trail,
+)
 from memory_core.db.engine import organisation_transaction
 from memory_core.errors import LedgerUnusable, MemoryCoreError, OnHold, Refusal, Refused, Restored
 from memory_core.identifiers import identifier_refusal
@@ -20,6 +31,7 @@ from memory_core.model import Subject
 from memory_core.rights import LedgerAct, LedgerEntry, MeasureKind, TrailEntry
 
 REPLAYED = "done again after a restore"
+MEASURES = (LedgerAct.HOLD, LedgerAct.RESTRICTION, LedgerAct.SUPPRESSION)
 CLOCKS_DIFFER = timedelta(minutes=10)
 
 
@@ -160,18 +172,18 @@ def replay(
             )
             raise Refused(Refusal(rule="ledger_is_of_the_database", field="LEDGER", reason=reason))
         now = clock() if clock else organisations.moment(connection)
-        emptied = 0
-        erasures.await_loads(connection, found.org_id)
+        locks.await_loads(connection, found.org_id)
         known = ledger.known(connection, found.org_id)
         lost = [one for one in found.entries if one.entry_id not in known]
-        if late := next((one for one in lost if one.at > now + CLOCKS_DIFFER), None):
-            reason = f"has an entry of {late.at:%Y-%m-%d %H:%M} UTC, which is yet to come"
+        late = {one.entry_id for one in lost if one.at > now + CLOCKS_DIFFER}
+        if late and not skip_bad:
+            reason = f"has {len(late)} entries of a time that is yet to come; --skip-bad leaves them out"
             raise Refused(Refusal(rule="ledger_is_of_the_past", field="LEDGER", reason=reason))
+        lost = [one for one in lost if one.entry_id not in late]
         others = memories.with_text(connection, found.org_id, [each for one in lost for each in one.memory_ids])
         about = {Subject(row.subject_type, row.subject_id) for row in others if row.subject_id is not None}
-        erasures.await_writes(connection, found.org_id, *about.union(one.subject for one in lost if one.subject))
-        for entry in lost:
-            emptied += _done_again(connection, found.org_id, entry)
+        locks.await_writes(connection, found.org_id, *about.union(one.subject for one in lost if one.subject))
+        emptied, replaced = _done_again(connection, found.org_id, lost, lifted=_lifted(found.entries))
         if lost:
             subjects.clear_unused(connection, found.org_id)
             line = trail.record(
@@ -195,6 +207,17 @@ def replay(
                     now=now if clock else None,
                 )
                 _entered(connection, found.org_id, entry, again)
+            for entry in replaced:
+                ledger.record(
+                    connection,
+                    found.org_id,
+                    act=LedgerAct.LIFT,
+                    line=line,
+                    subject=entry.subject,
+                    code="replaced",
+                    name=entry.name,
+                    reference=entry.reference,
+                )
             done_again = [one.entry_id for one in lost]
             ledger.record(
                 connection,
@@ -206,14 +229,14 @@ def replay(
                 memory_ids=done_again,
             )
     here = ledger_file.path_of(folder, found.ledger_id)
-    if found.bad_lines and here.exists() and path.resolve() == here.resolve():
+    if (found.bad_lines or late) and here.exists() and path.resolve() == here.resolve():
         with suppress(LedgerUnusable):  # what was done again stays done; the damaged file is told of by what follows
             ledger_file.set_aside(here, at=now)
     return Replayed(
         org_id=found.org_id,
         entries=len(lost),
         emptied=emptied,
-        bad_lines=len(found.bad_lines),
+        bad_lines=len(found.bad_lines) + len(late),
         ledger_is_outside=try_to_copy_out(engine, found.org_id, folder),
     )
 
@@ -235,21 +258,44 @@ def _entered(connection: Connection, org_id: str, entry: LedgerEntry, line: Trai
     )
 
 
-def _done_again(connection: Connection, org_id: str, entry: LedgerEntry) -> int:
-    if entry.act is LedgerAct.FORGET and entry.subject is not None:
-        return _forgotten_again(connection, org_id, entry, entry.subject)
-    if entry.act is LedgerAct.CORRECT:
-        gone = held.forget_each(connection, org_id, entry.memory_ids, by=entry.by, reason=REPLAYED, at=entry.at)
-        _require_empty(connection, org_id, entry.memory_ids)
-        return len(gone)
-    if entry.act is LedgerAct.LIFT and entry.reference is not None:
-        _lifted_again(connection, org_id, entry)
-    elif entry.act in (LedgerAct.HOLD, LedgerAct.RESTRICTION, LedgerAct.SUPPRESSION):
-        _placed_again(connection, org_id, entry)
-    return 0
+def _lifted(entries: Sequence[LedgerEntry]) -> dict[UUID | None, LedgerEntry]:
+    return {one.reference: one for one in entries if one.act is LedgerAct.LIFT}
+
+
+def _done_again(
+    connection: Connection, org_id: str, lost: Sequence[LedgerEntry], *, lifted: Mapping[UUID | None, LedgerEntry]
+) -> tuple[int, list[LedgerEntry]]:
+    """Lift what was lifted, empty what was emptied, place what stands yet: as it came to be, and not step by step.
+
+    Returns how many memories were emptied, and the measures in whose place somebody has put another since the restore.
+    """
+    emptied, replaced = 0, []
+    for entry in lost:
+        if entry.act is LedgerAct.LIFT:
+            _lifted_again(connection, org_id, entry)
+    for entry in lost:
+        if entry.act is LedgerAct.FORGET and entry.subject is not None:
+            emptied += _forgotten_again(connection, org_id, entry, entry.subject)
+        elif entry.act is LedgerAct.CORRECT:
+            gone = held.forget_each(connection, org_id, entry.memory_ids, by=entry.by, reason=REPLAYED, at=entry.at)
+            _require_empty(connection, org_id, entry.memory_ids)
+            emptied += len(gone)
+    for entry in lost:
+        if entry.act not in MEASURES:
+            continue
+        placed, lifting = _placed_again(connection, org_id, entry), lifted.get(entry.reference)
+        if placed and lifting is not None:
+            _lifted_again(connection, org_id, lifting)
+        elif not placed and lifting is None:
+            replaced.append(entry)
+    return emptied, replaced
 
 
 def _forgotten_again(connection: Connection, org_id: str, entry: LedgerEntry, subject: Subject) -> int:
+    known = None if entry.reference is None else erasures.facts(connection, org_id, entry.reference)
+    if known is not None and (known.subject_type, known.subject_id) != (subject.type, subject.id):
+        reason = f"gives erasure {entry.reference} of another subject to {subject}"
+        raise Refused(Refusal(rule="ledger_entry_is_of_its_subject", field="LEDGER", reason=reason))
     back = memories.written_until(connection, org_id, subject, until=entry.at)
     due = sorted({*back, *entry.memory_ids})
     gone = held.forget_each(
@@ -274,17 +320,18 @@ def _require_empty(connection: Connection, org_id: str, memory_ids: Sequence[UUI
         raise OnHold(tuple(sorted(measures.hold_names_of(connection, org_id, memory_ids))))
 
 
-def _placed_again(connection: Connection, org_id: str, entry: LedgerEntry) -> None:
+def _placed_again(connection: Connection, org_id: str, entry: LedgerEntry) -> bool:
+    """Place a measure; returns False where another of the same kind stands in its place since the restore."""
     (memory_id,) = entry.memory_ids or (None,)
     kind, name = MeasureKind(entry.act.value), entry.name or entry.act.value
     if entry.reference and measures.with_id(connection, org_id, entry.reference):
-        return
+        return True
     if any(
         (one.kind, one.subject, one.memory_id) == (kind, entry.subject, memory_id)
         and (one.name == name or kind is not MeasureKind.HOLD)
         for one in measures.standing(connection, org_id)
     ):
-        return  # somebody has placed it anew since the restore
+        return False
     measures.place(
         connection,
         org_id,
@@ -301,6 +348,7 @@ def _placed_again(connection: Connection, org_id: str, entry: LedgerEntry) -> No
     )
     if kind is not MeasureKind.SUPPRESSION:
         measures.apply(connection, org_id, subject=entry.subject, memory_id=memory_id)
+    return True
 
 
 def _lifted_again(connection: Connection, org_id: str, entry: LedgerEntry) -> None:

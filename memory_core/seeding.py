@@ -8,7 +8,7 @@ from itertools import groupby
 
 from sqlalchemy import Engine
 
-from memory_core.db import erasures, organisations
+from memory_core.db import locks, organisations
 from memory_core.db.engine import organisation_transaction
 from memory_core.demo import DemoErasure, DemoMemory, demo_erasures, demo_letters, demo_memories
 from memory_core.erasing import erase_within
@@ -26,7 +26,7 @@ def seed_demo(engine: Engine, org_id: str, *, clock: Callable[[], datetime] | No
     """
     with organisation_transaction(engine, org_id) as connection:
         # Alone with an organisation that holds nothing, so its erasures need no lock of their own.
-        erasures.await_loads(connection, org_id)
+        locks.await_loads(connection, org_id)
         now = clock() if clock else organisations.moment(connection)
         if organisations.figures(connection, org_id, now=now):
             return 0

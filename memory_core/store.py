@@ -282,6 +282,7 @@ class MemoryStore:
         facts = None
         if isinstance(recall_id, UUID):
             with organisation_transaction(self._engine, self.org_id) as connection:
+                self._watch.require_sound(connection)
                 now = self._now(connection)
                 facts, in_places = recalls.shown(connection, self.org_id, recall_id, now=now)
                 if in_places:

@@ -7,7 +7,7 @@ from datetime import datetime, timedelta
 
 from sqlalchemy import Connection, Engine
 
-from memory_core.db import desk, erasures, organisations, requests, subjects, sweeps, trail
+from memory_core.db import desk, locks, organisations, requests, subjects, sweeps, trail
 from memory_core.db.engine import organisation_transaction
 from memory_core.rights import Swept
 
@@ -51,7 +51,7 @@ def sweep(
             chosen = sweeps.candidates(connection, org_id, now=now, limit=AT_ONCE)
             about = {subject for subject in chosen.values() if subject is not None}
             # Before the memories' own rows, as whoever writes about them does.
-            erasures.await_writes(connection, org_id, *about)
+            locks.await_writes(connection, org_id, *about)
             count = sweeps.empty(connection, org_id, list(chosen), now=now)
             subjects.clear_unused(connection, org_id, about)
             return count
@@ -63,14 +63,14 @@ def sweep(
 
         def purge(connection: Connection) -> int:
             chosen = sweeps.purge_candidates(connection, org_id, before=before, limit=AT_ONCE)
-            erasures.await_writes(connection, org_id, *(subject for subject in chosen.values() if subject is not None))
+            locks.await_writes(connection, org_id, *(subject for subject in chosen.values() if subject is not None))
             return sweeps.purge(connection, org_id, list(chosen), before=before)
 
         while done := batch("purge", purge):
             purged += done
             if progress:
                 progress(emptied + purged, emptied + max(purgeable, purged))
-        batch("purge requests", lambda connection: requests.empty_askers(connection, org_id, closed_before=before))
+        batch("empty askers", lambda connection: requests.empty_askers(connection, org_id, closed_before=before))
     return Swept(
         org_id=org_id,
         emptied=emptied,

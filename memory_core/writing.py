@@ -9,7 +9,7 @@ from uuid import UUID
 
 from sqlalchemy import Connection
 
-from memory_core.db import erasures, measures, memories, organisations, subjects
+from memory_core.db import erasures, locks, measures, memories, organisations, subjects
 from memory_core.errors import Refusal, Refused
 from memory_core.identity import new_id
 from memory_core.labels import MAX_ALIASES
@@ -47,8 +47,8 @@ def write(
     policy = organisations.policy(connection, org_id)
     named = [draft.subject for draft in drafts if isinstance(draft.subject, Subject)]
     if len(drafts) > 1:
-        erasures.await_loads(connection, org_id)
-    began = erasures.await_erasures(connection, org_id, named)
+        locks.await_loads(connection, org_id)
+    began = locks.await_erasures(connection, org_id, named)
     now = clock() if clock else began
     standing = _Standing(measures.standing_about(connection, org_id, named))
     new: dict[UUID, Admitted] = {}

@@ -1,53 +1,17 @@
-"""Queries on erasures, with the locks that order the writes of a subject against them."""
+"""Queries on erasures: that they were done, and what each left."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable
 from datetime import datetime
-from hashlib import blake2b
 from typing import Any
 from uuid import UUID
 
-from sqlalchemy import ARRAY, BigInteger, Connection, Row, Select, and_, bindparam, func, select, text, tuple_
+from sqlalchemy import Connection, Row, Select, and_, func, select, tuple_
 from sqlalchemy.dialects.postgresql import insert
 
 from memory_core.db.tables import erasure, memory, rights_request
 from memory_core.model import Subject
-
-# Locks live in a small table that all sessions share, so a bulk load takes at most this many, however many subjects it has.
-BUCKETS = 64
-
-_SHARED = text("SELECT count(pg_advisory_xact_lock_shared(key)), now() AS began FROM unnest(:keys) AS key").bindparams(
-    bindparam("keys", type_=ARRAY(BigInteger))
-)
-_EXCLUSIVE = text("SELECT pg_advisory_xact_lock(:key)")
-
-
-def _key(org_id: str, subject: Subject) -> int:
-    bucket = blake2b(f"{subject.type} {subject.id}".encode(), digest_size=8).digest()
-    return _first_key(org_id) + int.from_bytes(bucket, "big") % BUCKETS
-
-
-def _first_key(org_id: str) -> int:
-    return int.from_bytes(blake2b(org_id.encode(), digest_size=6).digest(), "big") * 2 * BUCKETS
-
-
-def await_erasures(connection: Connection, org_id: str, subjects: Iterable[Subject]) -> datetime:
-    """Wait until no erasure of these subjects is under way, keep new ones waiting until this transaction ends.
-
-    Returns the moment the transaction began, by the database's clock.
-    """
-    keys = sorted({_key(org_id, subject) for subject in subjects})
-    began: datetime = connection.execute(_SHARED, {"keys": keys}).one().began
-    return began
-
-
-def await_writes(connection: Connection, org_id: str, *subjects: Subject) -> None:
-    """Wait until no write about these subjects is under way; new ones wait until this transaction ends."""
-    for key in sorted(
-        {_key(org_id, subject) for subject in subjects}
-    ):  # in one order, so that two never wait in a ring
-        connection.execute(_EXCLUSIVE, {"key": key})
 
 
 def erased_since_begin(connection: Connection, org_id: str, subjects: Iterable[Subject]) -> Subject | None:
@@ -132,19 +96,3 @@ def tombstones(connection: Connection, org_id: str, erasure_id: UUID) -> list[Ro
             .order_by(memory.c.memory_id)
         )
     )
-
-
-def await_loads(connection: Connection, org_id: str) -> None:
-    """Wait until no bulk load of the organisation is under way; others wait until this transaction ends.
-
-    Two of them could hold rows that the other needs. Single writes hold one memory's row, and so cannot.
-    """
-    connection.execute(_EXCLUSIVE, {"key": _first_key(org_id) + BUCKETS})
-
-
-def await_records(connection: Connection, org_id: str) -> None:
-    """Wait until nobody else adds to the organisation's trail or ledger; others wait until this transaction ends.
-
-    It is the last lock that a transaction takes, so that nobody who holds it waits for another.
-    """
-    connection.execute(_EXCLUSIVE, {"key": _first_key(org_id) + BUCKETS + 1})

@@ -24,7 +24,7 @@ from memory_core.model import Subject
 from memory_core.rights import LedgerAct, LedgerEntry
 
 FORMAT = "memory-workbench ledger 1"
-LAST_YEAR = 9980  # what the database can hold in every time zone
+FIRST_YEAR, LAST_YEAR = 2, 9980  # between them the database can hold and give back a moment in every time zone
 CODE = re.compile(r"[a-z_]{1,40}")
 
 
@@ -266,7 +266,7 @@ def _is_usable(entry: LedgerEntry) -> bool:
         and entry.number >= 1
         and entry.trail_number >= 1
         and (entry.act is LedgerAct.REPLAY or entry.reference is not None)
-        and entry.at.year < LAST_YEAR
+        and FIRST_YEAR <= entry.at.year < LAST_YEAR
         and not (needs_subject and entry.subject is None)
         and not (entry.act is LedgerAct.SUPPRESSION and entry.memory_ids)
         and not (needs_memory and not entry.memory_ids)

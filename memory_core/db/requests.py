@@ -26,7 +26,7 @@ _original = rights_request.alias("original")
 
 
 def next_reference(connection: Connection, org_id: str, *, year: int) -> str:
-    """Return the next free reference of a year. Call it with the lock of `erasures.await_records` taken."""
+    """Return the next free reference of a year. Call it with the lock of `locks.await_records` taken."""
     prefix = f"R-{year:04d}-"
     numbers = connection.scalars(
         select(rights_request.c.reference).where(

@@ -8,7 +8,7 @@ from typing import Any
 
 from sqlalchemy import Connection, Row, bindparam, func, insert, literal, select, true
 
-from memory_core.db import erasures, organisations
+from memory_core.db import locks, organisations
 from memory_core.db.statements import Statement
 from memory_core.db.tables import trail
 from memory_core.model import Subject
@@ -43,9 +43,9 @@ def record(
     reason: str | None = None,
     now: datetime | None = None,
 ) -> TrailEntry:
-    """Add a line; other writers of the organisation's trail wait until this transaction ends, so call it last."""
+    """Add a line; other writers of the organisation's trail wait until this transaction ends, so call it late."""
     organisations.enter(connection, org_id)  # before the lock, as everybody does, so that no two wait in a ring
-    erasures.await_records(connection, org_id)
+    locks.await_records(connection, org_id)
     last = _LAST.run(connection, org_id=org_id).one()
     number, at = (last.number or 0) + 1, now or last.at
     line = link(

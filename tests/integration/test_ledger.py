@@ -589,6 +589,7 @@ BAD_LINES: dict[str, tuple[str, Callable[[dict[str, Any]], str]]] = {
         lambda entry: json.dumps(entry | {"act": "suppression", "memory_ids": [str(uuid4())]}),
     ),
     "a year that no database holds": ("ledger_line_is_an_entry", changed(at="9980-01-01T00:00:00+00:00")),
+    "a year before the first": ("ledger_line_is_an_entry", changed(at="0001-01-01T00:00:00+14:00")),
     "a lifting of nothing": ("ledger_line_is_an_entry", changed(act="lift", reference=None)),
     "its own head again": ("ledger_line_is_an_entry", lambda _: head_of("acme")),
 }

@@ -1041,3 +1041,29 @@ def test_another_organisation_sees_no_measure_and_lifts_none(
     assert snapshot(database) == before
     assert forget(theirs).count == 1
     assert [measure.measure_id for measure in desk.measures()] == [measure.measure_id for measure in placed]
+
+
+def test_holds_on_a_fact_about_nobody_that_are_placed_and_lifted_at_once_leave_the_row_as_they_stand(
+    store: MemoryStore, open_desk: OpenDesk, database: Database
+) -> None:
+    (memory,) = store.remember_many([fact("We never schedule on Fridays.")])
+    desk = open_desk()
+    for turn in range(12):
+        placed = desk.hold("one case", memory_id=memory.memory_id, name=f"A{turn}")
+        start = Barrier(2)
+
+        def lift(placed: Measure = placed, start: Barrier = start) -> None:
+            start.wait()
+            open_desk(by="user:omar").lift(placed, reason="settled")
+
+        def hold(turn: int = turn, start: Barrier = start) -> Measure:
+            start.wait()
+            return open_desk().hold("another case", memory_id=memory.memory_id, name=f"B{turn}")
+
+        with ThreadPoolExecutor(2) as officers:
+            lifting, holding = officers.submit(lift), officers.submit(hold)
+            lifting.result()
+            stands = holding.result()
+        assert execute(database, "SELECT hold FROM memory") == [(f"B{turn}",)]
+        desk.lift(stands, reason="settled")
+        assert execute(database, "SELECT hold FROM memory") == [(None,)]

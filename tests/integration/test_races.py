@@ -18,7 +18,7 @@ from sqlalchemy import event
 
 from memory_core import EmbedderError, Erasure, Memory, MemoryStore, Refused, Subject
 from memory_core.db.engine import engine_for
-from memory_core.db.erasures import BUCKETS, _key
+from memory_core.db.locks import BUCKETS, _key
 
 if TYPE_CHECKING:
     from conftest import Database, OpenStore

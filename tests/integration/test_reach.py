@@ -1,8 +1,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import asdict, replace
 from datetime import date, timedelta
+from threading import Barrier
 from typing import TYPE_CHECKING, Any
 from uuid import UUID, uuid4
 
@@ -11,6 +13,7 @@ from fakes import CANDIDATE, JOB, Clock, HashedWords, fact, observation, observe
 from rows import emptied, execute, rows, snapshot, traces
 
 from memory_core import Memory, MemoryStore, OnHold, Refused, State, Subject
+from memory_core.access_json import machine_readable
 from memory_core.certifying import fingerprint
 from memory_core.db.engine import engine_for
 from memory_core.errors import ChangedMeanwhile
@@ -335,6 +338,53 @@ def test_an_erasure_of_hundreds_leaves_the_others_byte_for_byte_and_is_certified
     assert (certificate.org_id, certificate.at, certificate.by) == ("acme", clock.now, "user:ines")
     assert (certificate.about_others, certificate.purged, certificate.suppressed) == ((), 0, False)
     assert certificate.request_reference is None
+
+
+def test_ten_thousand_memories_are_held_handed_out_and_erased_to_the_last_and_the_others_stay_to_the_byte(
+    store: MemoryStore, desk: PrivacyDesk, database: Database, clock: Clock
+) -> None:
+    observe(store, "Of Zoë.", subject=ZOE)
+    observe(store, "Of Maria.", subject=MARIA)
+    columns = """
+        org_id, memory_id, kind, subject_type, subject_id, text, text_sha256, origin, author, run_id, created_at, expires_at,
+        last_seen_at, last_seen_run_id
+    """
+    copied = columns.replace("memory_id,", "gen_random_uuid(),").replace(" text,", " text || ' ' || n,")
+    copied = copied.replace("text_sha256", "sha256(convert_to(text || ' ' || n, 'UTF8'))")
+    execute(database, f"INSERT INTO memory ({columns}) SELECT {copied} FROM memory, generate_series(2, 10000) AS n")
+    of_zoe = "SELECT count(*), count(text) FROM memory WHERE subject_id = 'c-81'"
+    others = rows(database, "memory", "subject_id = 'c-82'")
+    assert execute(database, of_zoe) == [(10_000, 10_000)]
+    held = desk.held(CANDIDATE)
+    assert (len(held.memories), held.with_text) == (10_000, 10_000)
+    assert len(machine_readable(desk.package(CANDIDATE))["items"]) == 10_000
+    erasure = desk.erase(CANDIDATE, reason="asked to", expecting=10_000)
+    assert (erasure.count, erasure.ledger_is_outside) == (10_000, True)
+    assert execute(database, of_zoe) == [(10_000, 0)]
+    assert len(desk.certificate(erasure.erasure_id).about_subject) == 10_000
+    assert rows(database, "memory", "subject_id = 'c-82'") == others
+    assert desk.held(CANDIDATE).with_text == 0
+
+
+def test_of_two_officers_who_erase_one_subject_at_once_one_wins_and_the_other_is_told(
+    store: MemoryStore, open_desk: OpenDesk, clock: Clock, database: Database
+) -> None:
+    for turn in range(5):
+        store.remember_many([observation(f"Of Zoë {turn} {number}", subject=ZOE) for number in range(3)])
+        start = Barrier(2)
+
+        def erase(by: str, start: Barrier = start) -> object:
+            desk = open_desk(by=by, clock=clock)
+            start.wait()
+            try:
+                return desk.erase(CANDIDATE, reason="asked to", expecting=3).count
+            except ChangedMeanwhile as told:
+                return told.field
+
+        with ThreadPoolExecutor(2) as officers:
+            done = sorted(map(str, officers.map(erase, ["user:ines", "user:omar"])))
+        assert done == ["3", "subject"]
+        assert execute(database, "SELECT count(*) FROM erasure") == [(turn + 1,)]
 
 
 def test_a_certificate_has_no_text_no_name_and_not_the_subjects_id(

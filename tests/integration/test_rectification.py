@@ -25,7 +25,7 @@ from memory_core import Kind, Memory, MemoryStore, OnHold, Origin, Ranking, Reca
 from memory_core.characters import is_blank
 from memory_core.config import settings
 from memory_core.db.engine import engine_for
-from memory_core.db.erasures import BUCKETS, _first_key
+from memory_core.db.locks import BUCKETS, _first_key
 from memory_core.model import HeldMemory
 from memory_core.privacy import PrivacyDesk
 from memory_core.prompt.fence import WHITE_SPACE_CONTROLS

@@ -14,7 +14,7 @@ from rows import await_lock_waits, counts, emptied, execute, rows, snapshot, tra
 
 from memory_core import MemoryStore, OnHold, Refused, State, Subject
 from memory_core.db.engine import engine_for
-from memory_core.db.erasures import _key
+from memory_core.db.locks import _key
 from memory_core.privacy import PrivacyDesk
 from memory_core.rights import IdentityMethod, Swept
 from memory_core.sweeping import sweep
@@ -334,9 +334,9 @@ def test_who_asked_goes_from_a_request_that_was_closed_long_ago(
     assert traces(database, "Asker4b7e") == []
     assert register.request(closed.reference).asked_by is None
     assert register.request(still_open.reference).asked_by == "Other4b7e"
-    assert lines(database)[-1] == ("purge requests", 1, "user:ines")
+    assert lines(database)[-1] == ("empty askers", 1, "user:ines")
     swept(database, clock)
-    assert lines(database)[-1] == ("purge requests", 1, "user:ines")
+    assert lines(database)[-1] == ("empty askers", 1, "user:ines")
 
 
 # Beside other work

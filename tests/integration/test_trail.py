@@ -19,7 +19,7 @@ from rows import await_lock_waits, emptied, execute, rows, snapshot
 
 from memory_core import MemoryStore, OnHold, Refused, Subject
 from memory_core.db.engine import engine_for
-from memory_core.db.erasures import _key
+from memory_core.db.locks import _key
 from memory_core.privacy import PrivacyDesk
 from memory_core.rights import IdentityMethod, StandingAnswers
 from memory_core.rules.chain import FIRST, link
