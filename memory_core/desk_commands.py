@@ -47,6 +47,7 @@ def swept_line(swept: Swept) -> str:
     return (
         f"{swept.org_id}: {swept.emptied} expired {emptied}, {swept.purged} tombstones {purged}, "
         f"kept: {swept.kept_by_hold} on hold, {swept.kept_by_restriction} restricted"
+        + (f" (holds: {', '.join(swept.holds)})" if swept.holds else "")
     )
 
 

@@ -310,6 +310,7 @@ class Swept:
     purged: int  # tombstones deleted after their retention
     kept_by_hold: int  # expired, and on hold
     kept_by_restriction: int  # expired, and restricted
+    holds: tuple[str, ...]  # the names of those that kept anything, tombstones included
     dry_run: bool
 
 

@@ -34,6 +34,7 @@ def sweep(
         before = now - timedelta(days=desk.desk_settings(connection, org_id).tombstone_days)
         free, on_hold, restricted = sweeps.due(connection, org_id, now=now)
         purgeable = sweeps.purgeable(connection, org_id, before=before)
+        holds = sweeps.keeping_holds(connection, org_id, now=now, before=before)
     emptied = purged = 0
     if dry_run:
         emptied, purged = free, purgeable
@@ -77,5 +78,6 @@ def sweep(
         purged=purged,
         kept_by_hold=on_hold,
         kept_by_restriction=restricted,
+        holds=tuple(sorted(holds)),
         dry_run=dry_run,
     )

@@ -82,7 +82,7 @@ def apply(
     A memory has one hold's name in its row; when that is lifted, the next one's. What was written there by hand, and so
     is no measure's, stays.
     """
-    concerns, lifted_id = _concerns(), None if lifted is None else lifted.measure_id
+    concerns, lifted_id = concerning(), None if lifted is None else lifted.measure_id
 
     def first(column: Any, kind: MeasureKind, written: Any) -> Any:
         known = and_(measure.c.org_id == org_id, measure.c.kind == kind.value, concerns)
@@ -180,7 +180,7 @@ def hold_names_of(connection: Connection, org_id: str, memory_ids: Sequence[UUID
                 measure.c.org_id == memory.c.org_id,
                 measure.c.kind == MeasureKind.HOLD.value,
                 measure.c.lifted_at.is_(None),
-                _concerns(),
+                concerning(),
             ),
         )
         .where(memory.c.org_id == org_id, memory.c.memory_id.in_(memory_ids), memory.c.text.is_not(None))
@@ -188,7 +188,8 @@ def hold_names_of(connection: Connection, org_id: str, memory_ids: Sequence[UUID
     return {name for row in rows for name in row if name}
 
 
-def _concerns() -> ColumnElement[bool]:
+def concerning() -> ColumnElement[bool]:
+    """Select the measures that are about a memory, or about all of its subject."""
     return or_(
         measure.c.memory_id == memory.c.memory_id,
         and_(

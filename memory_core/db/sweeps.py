@@ -9,6 +9,7 @@ from uuid import UUID
 from sqlalchemy import ColumnElement, Connection, and_, func, or_, select, update
 
 from memory_core.db.held import EMPTY
+from memory_core.db.measures import concerning
 from memory_core.db.tables import disclosure, measure, memory
 from memory_core.model import Subject
 
@@ -31,6 +32,25 @@ def due(connection: Connection, org_id: str, *, now: datetime) -> tuple[int, int
         ).where(_expired(org_id, now))
     ).one()
     return row.free, row.on_hold, row.restricted
+
+
+def keeping_holds(connection: Connection, org_id: str, *, now: datetime, before: datetime) -> set[str]:
+    """Return the name of every hold that keeps an expired memory from the sweep, or a tombstone from the purge."""
+    rows = connection.scalars(
+        select(memory.c.hold).where(_expired(org_id, now), memory.c.hold.is_not(None)).distinct()
+    ).all()
+    placed = connection.scalars(
+        select(measure.c.name)
+        .join(memory, and_(memory.c.org_id == measure.c.org_id, concerning()))
+        .where(
+            measure.c.org_id == org_id,
+            measure.c.kind == "hold",
+            measure.c.lifted_at.is_(None),
+            or_(_expired(org_id, now), _old(org_id, before)),
+        )
+        .distinct()
+    ).all()
+    return {*rows, *placed}
 
 
 def candidates(connection: Connection, org_id: str, *, now: datetime, limit: int) -> dict[UUID, Subject | None]:
@@ -68,26 +88,17 @@ def _overdue(org_id: str, before: datetime) -> ColumnElement[bool]:
     # A hold on a subject keeps its tombstones too: they prove what was there.
     on_hold = (
         select(measure.c.measure_id)
-        .where(
-            measure.c.org_id == org_id,
-            measure.c.kind == "hold",
-            measure.c.lifted_at.is_(None),
-            or_(
-                measure.c.memory_id == memory.c.memory_id,
-                and_(
-                    measure.c.memory_id.is_(None),
-                    measure.c.subject_type == memory.c.subject_type,
-                    measure.c.subject_id == memory.c.subject_id,
-                ),
-            ),
-        )
+        .where(measure.c.org_id == org_id, measure.c.kind == "hold", measure.c.lifted_at.is_(None), concerning())
         .correlate(memory)
     )
+    return and_(_old(org_id, before), ~on_hold.exists())
+
+
+def _old(org_id: str, before: datetime) -> ColumnElement[bool]:
     return and_(
         memory.c.org_id == org_id,
         memory.c.text.is_(None),
         func.coalesce(memory.c.forgotten_at, memory.c.swept_at) < before,
-        ~on_hold.exists(),
     )
 
 

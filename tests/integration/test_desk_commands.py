@@ -233,7 +233,7 @@ def test_a_sweep_empties_purges_and_says_what_it_kept(run: Run, open_store: Open
     status, out, err = run("sweep", "--dry-run")
     assert (status, err) == (0, "")
     assert out.splitlines() == [
-        f"{org_id}: 1 expired would be emptied, 1 tombstones would be purged, kept: 1 on hold, 1 restricted"
+        f"{org_id}: 1 expired would be emptied, 1 tombstones would be purged, kept: 1 on hold, 1 restricted (holds: claim-7)"
         for org_id in ("acme", "globex")
     ]
     status, out, err = run("sweep", "--dry-run", "--compact", "--json")
@@ -245,7 +245,7 @@ def test_a_sweep_empties_purges_and_says_what_it_kept(run: Run, open_store: Open
     assert (status, err) == (0, "")
     counted = {"emptied": 1, "purged": 1, "kept_by_hold": 1, "kept_by_restriction": 1}
     assert json.loads(out) == {
-        "organisations": [{"org_id": "acme", **counted, "dry_run": False}],
+        "organisations": [{"org_id": "acme", **counted, "holds": ["claim-7"], "dry_run": False}],
         "compacted": False,
     }
     texts = 'SELECT org_id, text FROM memory ORDER BY org_id, text COLLATE "C" NULLS LAST'
@@ -258,8 +258,8 @@ def test_a_sweep_empties_purges_and_says_what_it_kept(run: Run, open_store: Open
 
     status, out, _ = run("sweep")
     assert out.splitlines() == [
-        "acme: 0 expired emptied, 0 tombstones purged, kept: 1 on hold, 1 restricted",
-        "globex: 1 expired emptied, 1 tombstones purged, kept: 1 on hold, 1 restricted",
+        "acme: 0 expired emptied, 0 tombstones purged, kept: 1 on hold, 1 restricted (holds: claim-7)",
+        "globex: 1 expired emptied, 1 tombstones purged, kept: 1 on hold, 1 restricted (holds: claim-7)",
     ]
 
 

@@ -422,6 +422,7 @@ def test_what_is_on_hold_is_not_swept_when_it_has_expired(
     for dry_run in (True, False):
         done = swept(dry_run=dry_run)
         assert (done.emptied, done.kept_by_hold, done.kept_by_restriction) == (1, 2, 0)
+        assert done.holds == ("claim-7", "court-1")
     held = store.held(CANDIDATE)
     assert (held.memories[0].text, held.memories[0].state) == ("Could start in May.", State.EXPIRED)
     assert held.subject.label == "Zoë"
@@ -439,7 +440,7 @@ def test_a_hold_on_a_subject_keeps_its_tombstones_from_being_purged(
     clock.step(days=1096)
     for dry_run in (True, False):
         done = swept(dry_run=dry_run)
-        assert (done.purged, done.kept_by_hold) == (1, 1)
+        assert (done.purged, done.kept_by_hold, done.holds) == (1, 1, ("claim-7",))
     assert len(store.held(CANDIDATE).memories) == 2
     assert store.held(OTHER).memories == ()
     desk.lift(placed, **TO_LIFT)
