@@ -6,8 +6,8 @@ PYTHON ?= python3
 PY := .venv/bin/python
 PIP := $(PY) -m pip install --quiet --disable-pip-version-check
 PYTEST ?=
-# Two files at a time: much of the suite waits for servers. PARALLEL= runs one after the other.
-PARALLEL ?= -n 2 --dist loadfile
+# Two files at a time, the slow ones first: much of the suite waits for servers. PARALLEL= runs one after the other.
+PARALLEL ?= -n 2 --dist loadfile --no-loadscope-reorder
 
 .PHONY: run test check install install-test unit integration model browser notebook bench clean
 
