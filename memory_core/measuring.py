@@ -41,8 +41,8 @@ def place(
     """Place a measure about a subject, with all that is written about it later, or about one memory.
 
     Without a `name` it has the reference of the request it answers, or is named as what it is; a hold needs the one or the
-    other. Raises `Refused`
-    for what stands already, for a tombstone, and for a subject of whom no text is held (but for a suppression).
+    other. Raises `Refused` for what stands already, for a tombstone, and for a subject of whom no text is held (but for a
+    suppression).
     """
     refused = (
         _about_refusal(subject, memory_id)
@@ -63,7 +63,11 @@ def place(
         subject = subject if memory_id is None else _subject_of(connection, org_id, memory_id, subject, kind, now=at)
         request = answered_request(connection, org_id, reference, subject)
         _take(connection, org_id, subject, memory_id, now=at)
-        _require_none_stands(connection, org_id, kind, subject, memory_id, name=name or reference)
+        if one := measures.standing_like(
+            connection, org_id, kind=kind, subject=subject, memory_id=memory_id, name=name or reference
+        ):
+            why = f"{one.name} stands since {one.placed_at:%Y-%m-%d}, placed by {one.by}; lift it first"
+            raise Refused(Refusal(rule="measure_stands_once", field="subject", reason=why))
         measures.place(
             connection,
             org_id,
@@ -217,19 +221,3 @@ def _subject_of(
         why = f"is a tombstone ({found.state} on {(found.forgotten_at or found.swept_at or now):%Y-%m-%d}); its text is gone"
         raise Refused(Refusal(rule=f"{kind}_is_on_what_has_text", field="memory_id", reason=why))
     return found.subject
-
-
-def _require_none_stands(
-    connection: Connection,
-    org_id: str,
-    kind: MeasureKind,
-    subject: Subject | None,
-    memory_id: UUID | None,
-    *,
-    name: str | None,
-) -> None:
-    for one in measures.standing(connection, org_id):
-        same = (one.kind, one.subject, one.memory_id) == (kind, subject, memory_id)
-        if same and (kind is not MeasureKind.HOLD or one.name == name):
-            why = f"{one.name} stands since {one.placed_at:%Y-%m-%d}, placed by {one.by}; lift it first"
-            raise Refused(Refusal(rule="measure_stands_once", field="subject", reason=why))

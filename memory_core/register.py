@@ -153,7 +153,7 @@ class Register:
             if refused := naming_refusal(current, subject):
                 raise Refused(refused)
             fields = {"subject_type": subject.type, "subject_id": subject.id}
-            return self._step(connection, request, Act.NAME_SUBJECT, fields)
+            return self._step(connection, current, Act.NAME_SUBJECT, fields)
 
     def ask_identity(self, request: RightsRequest) -> RightsRequest:
         """Record that the person was asked to show who they are: the month begins when that is made sure.
@@ -244,7 +244,7 @@ class Register:
             original = self._found(connection, of)
             if refused := duplicate_refusal(current, original, self._repeated_by(connection, original)):
                 raise Refused(refused)
-            return self._step(connection, request, Act.DUPLICATE, {"duplicate_of": original.request_id})
+            return self._step(connection, current, Act.DUPLICATE, {"duplicate_of": original.request_id})
 
     def withdraw(self, request: RightsRequest, note: str) -> RightsRequest:
         """Close a request that whoever asked has taken back."""
@@ -276,7 +276,7 @@ class Register:
             current = self._require_open(connection, request, act)
             if refuse and (refused := refuse(current, today, working_days(chosen.jurisdiction))):
                 raise Refused(refused)
-            return self._step(connection, request, act, fields(today), outcome=outcome)
+            return self._step(connection, current, act, fields(today), outcome=outcome)
 
     def _current(self, connection: Connection, request: object) -> RightsRequest:
         if not isinstance(request, RightsRequest):
@@ -298,25 +298,24 @@ class Register:
     def _step(
         self,
         connection: Connection,
-        request: RightsRequest,
+        current: RightsRequest,
         act: Act,
         fields: Mapping[str, Any],
         *,
         outcome: Mapping[str, tuple[str | None, str | None]] | None = None,
     ) -> RightsRequest:
-        current = self._require_open(connection, request, act)
         now = self._now(connection)
         status = status_after(current, act)
         values = {**fields, "status": status.value, "changed_at": now, "changed_by": self._by}
         if not status.is_open:
             values["closed_at"] = now
-        if not requests.change(connection, self._org_id, request.request_id, version=request.version, **values):
-            raise _changed(self._found(connection, request.reference))
-        after = self._found(connection, request.reference)
+        if not requests.change(connection, self._org_id, current.request_id, version=current.version, **values):
+            raise _changed(self._found(connection, current.reference))
+        after = self._found(connection, current.reference)
         self._record(
             connection,
-            request.request_id,
-            request.reference,
+            current.request_id,
+            current.reference,
             after.subject,
             act,
             version=after.version,

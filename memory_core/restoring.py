@@ -68,9 +68,15 @@ def missing(connection: Connection, org_id: str, folder: Path) -> list[LedgerEnt
     ledger_id = ledger.ledger_id(connection, org_id)
     if ledger_id is None:
         return []
-    outside = ledger_file.entries_outside(ledger_file.path_of(folder, ledger_id), org_id, ledger_id)
-    known = ledger.known(connection, org_id)
+    outside, known = _outside_and_inside(connection, org_id, ledger_file.path_of(folder, ledger_id), ledger_id)
     return [one for one in outside if one.entry_id not in known]
+
+
+def _outside_and_inside(
+    connection: Connection, org_id: str, path: Path, ledger_id: UUID
+) -> tuple[Sequence[LedgerEntry], set[UUID]]:
+    outside = ledger_file.entries_outside(path, org_id, ledger_id)
+    return outside, ledger.known(connection, org_id)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -118,11 +124,17 @@ def ledger_state(engine: Engine, org_id: str, folder: Path) -> LedgerState:
     """Say how an organisation's ledger outside stands to its database, after copying out what it lacks."""
     with organisation_transaction(engine, org_id) as connection:
         ledger_id = ledger.ledger_id(connection, org_id)
-        path = None if ledger_id is None else ledger_file.path_of(folder, ledger_id)
+        if ledger_id is None:
+            return LedgerState(path=None, missing=0, fault=None)
+        path = ledger_file.path_of(folder, ledger_id)
         try:
-            lost = len(missing(connection, org_id, folder))
+            entries, known = _outside_and_inside(connection, org_id, path, ledger_id)
         except (LedgerUnusable, Refused) as error:
             return LedgerState(path=path, missing=0, fault=str(error))
+    outside = {one.entry_id for one in entries}
+    lost = len(outside - known)
+    if known <= outside:
+        return LedgerState(path=path, missing=lost, fault=None)
     try:
         copy_out(engine, org_id, folder)
     except MemoryCoreError as error:
@@ -326,11 +338,7 @@ def _placed_again(connection: Connection, org_id: str, entry: LedgerEntry) -> bo
     kind, name = MeasureKind(entry.act.value), entry.name or entry.act.value
     if entry.reference and measures.with_id(connection, org_id, entry.reference):
         return True
-    if any(
-        (one.kind, one.subject, one.memory_id) == (kind, entry.subject, memory_id)
-        and (one.name == name or kind is not MeasureKind.HOLD)
-        for one in measures.standing(connection, org_id)
-    ):
+    if measures.standing_like(connection, org_id, kind=kind, subject=entry.subject, memory_id=memory_id, name=name):
         return False
     measures.place(
         connection,

@@ -144,6 +144,27 @@ def standing(connection: Connection, org_id: str) -> list[Measure]:
     return _found(connection, org_id, measure.c.lifted_at.is_(None))
 
 
+def standing_like(
+    connection: Connection,
+    org_id: str,
+    *,
+    kind: MeasureKind,
+    subject: Subject | None,
+    memory_id: UUID | None,
+    name: str | None,
+) -> Measure | None:
+    """Return the measure that stands in the place of one: of its kind, about the same and, of holds, of its name."""
+    return next(
+        (
+            one
+            for one in standing(connection, org_id)
+            if (one.kind, one.subject, one.memory_id) == (kind, subject, memory_id)
+            and (kind is not MeasureKind.HOLD or one.name == name)
+        ),
+        None,
+    )
+
+
 def with_id(connection: Connection, org_id: str, measure_id: UUID) -> Measure | None:
     """Return one measure."""
     return next(iter(_found(connection, org_id, measure.c.measure_id == measure_id)), None)

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from datetime import datetime
+from typing import Any
 from uuid import UUID
 
 from sqlalchemy import ColumnElement, Connection, and_, func, or_, select, update
@@ -61,6 +62,10 @@ def candidates(connection: Connection, org_id: str, *, now: datetime, limit: int
         .order_by(memory.c.expires_at)
         .limit(limit)
     )
+    return _subjects_of(rows)
+
+
+def _subjects_of(rows: Iterable[Any]) -> dict[UUID, Subject | None]:
     return {
         row.memory_id: None if row.subject_id is None else Subject(row.subject_type, row.subject_id) for row in rows
     }
@@ -116,9 +121,7 @@ def purge_candidates(
         .where(_overdue(org_id, before))
         .limit(limit)
     )
-    return {
-        row.memory_id: None if row.subject_id is None else Subject(row.subject_type, row.subject_id) for row in rows
-    }
+    return _subjects_of(rows)
 
 
 def purge(connection: Connection, org_id: str, memory_ids: Sequence[UUID], *, before: datetime) -> int:

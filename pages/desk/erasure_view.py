@@ -9,13 +9,14 @@ import streamlit as st
 
 from memory_core import Held, OnHold, Refused, Subject
 from memory_core.privacy import PrivacyDesk
+from memory_core.reaching import NAMES_IN_PART, NAMES_THEM, WRITTEN_AFTER
 from memory_core.rights import Reach, Reached
+from memory_core.rules.erasure import MAX_REASON
 from pages import Visitor, explained, figures, name_of, plain, require, safe_frame
 from pages.desk.acting import working_on
 from pages.desk.picker import digest
 from pages.desk.words import many
 
-MAX_REASON = 500
 SHOWN = ["because", "name found", "text", "about", "author", "run", "on hold"]
 
 
@@ -65,9 +66,9 @@ def show(visitor: Visitor, desk: PrivacyDesk, held: Held) -> None:
 
 def summary(reach: Reach) -> None:
     """Show in figures what would go and what would not."""
-    naming = sum("names them" in one.because for one in reach.others)
-    perhaps = sum("may name them" in one.because for one in reach.others)
-    written = sum("written by a run that was shown theirs" in one.because for one in reach.others)
+    naming = sum(NAMES_THEM in one.because for one in reach.others)
+    perhaps = sum(NAMES_IN_PART in one.because for one in reach.others)
+    written = sum(WRITTEN_AFTER in one.because for one in reach.others)
     figures(
         [
             ("Would go", f"{reach.with_text:,}", "Memories about them lose text and embedding; the name goes too."),
@@ -138,7 +139,7 @@ def choose(visitor: Visitor, held: Held, reach: Reach) -> None:
 
 def row(one: Reached, preselected: str | None, kept: set[UUID]) -> dict[str, object]:
     """Return a row of the table of what could be forgotten with it."""
-    wanted = preselected == "all" or (preselected != "none" and "names them" in one.because)
+    wanted = preselected == "all" or (preselected != "none" and NAMES_THEM in one.because)
     return {
         "forget": not one.memory.hold and (wanted or one.memory.memory_id in kept),
         "because": ", ".join(one.because),

@@ -9,6 +9,7 @@ import streamlit as st
 from memory_core import Held, HeldMemory
 from memory_core.privacy import PrivacyDesk
 from memory_core.rights import Measure, MeasureKind
+from memory_core.rules.erasure import MAX_REASON
 from pages import Visitor, explained, plain, require, safe_frame
 from pages.desk.acting import working_on
 
@@ -26,7 +27,6 @@ WHAT = {
         "Nothing new may be remembered about them: whoever tries is refused and told of the request (Art. 21).",
     ),
 }
-MAX_REASON = 500
 LIFTING = "lifting"  # the measure about which something may have been typed
 
 
