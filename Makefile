@@ -1,5 +1,6 @@
 # make run    starts the workbench, with a demo organisation in it
 # make test   checks and tests everything
+# make eval-live   tries the configured model on the agents' suites; EVAL='--agent scheduling --trials 3'
 # Only relative paths below: the folder's own name may have a space.
 
 PYTHON ?= python3
@@ -9,10 +10,15 @@ PYTEST ?=
 # Two files at a time, the slow ones first: much of the suite waits for servers. PARALLEL= runs one after the other.
 PARALLEL ?= -n 2 --dist loadfile --no-loadscope-reorder
 
-.PHONY: run test check install install-test unit integration model browser notebook bench clean
+EVAL ?=
+
+.PHONY: eval-live run test check install install-test unit integration model browser notebook bench clean
 
 run: install
 	$(PY) -m memory_core serve --demo
+
+eval-live: install
+	$(PY) -m memory_core eval $(EVAL)
 
 test: check
 	$(PY) -m pytest $(PARALLEL) $(PYTEST)

@@ -8,9 +8,9 @@ from datetime import datetime
 from memory_core.config import Settings
 from memory_core.config import settings as read_settings
 from memory_core.db import database
-from memory_core.errors import ModelNotConfigured, Refused
+from memory_core.errors import GatewayError, ModelNotConfigured, Refused
 from memory_core.gateway.gateway import Gateway
-from memory_core.gateway.inspection import LoadedModel
+from memory_core.gateway.inspection import LoadedModel, with_tag
 from memory_core.gateway.servers import server_for
 from memory_core.identifiers import identifier_refusal
 from memory_core.journal import CallJournal, journal_for
@@ -37,3 +37,12 @@ def models_in_memory(settings: Settings) -> list[LoadedModel]:
     """Return the models that the configured Ollama has in memory; raises a `GatewayError` where it does not say."""
     inspector = server_for(settings).inspector
     return inspector.loaded() if inspector else []
+
+
+def model_digest(settings: Settings, model: str) -> str | None:
+    """Return the digest of the weights that a name stands for now; None where its server does not say."""
+    inspector = server_for(settings).inspector
+    try:
+        return inspector.digests().get(with_tag(model)) if inspector else None
+    except GatewayError:
+        return None

@@ -12,7 +12,7 @@ import threading
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from memory_core import commands, console, desk_commands, model_commands
+from memory_core import agent_commands, commands, console, desk_commands, model_commands
 from memory_core.config import Tier, settings
 from memory_core.errors import MemoryCoreError
 from memory_core.model import Ranking
@@ -108,6 +108,7 @@ def parser() -> argparse.ArgumentParser:
 
     _add_desk_commands(command)
     _add_model_commands(command)
+    _add_agent_commands(command)
     command("demo", commands.run_demo, "Fill an empty organisation with a believable demo.")
     serve = command("serve", commands.run_serve, "Start the workbench on a free local port.", org=False, as_json=False)
     serve.add_argument("--demo", action="store_true", help="fill the embedded database's demo organisation first")
@@ -179,3 +180,40 @@ def _add_model_commands(command: Callable[..., argparse.ArgumentParser]) -> None
     chat.add_argument("--thinking", action="store_true", help="show also what the model thinks")
     pulling = command("pull", model_commands.run_pull, "Have Ollama fetch a model, with progress.", org=False)
     pulling.add_argument("model", metavar="MODEL", help="the model, such as qwen3:0.6b")
+
+
+def _add_agent_commands(command: Callable[..., argparse.ArgumentParser]) -> None:
+    """Add what is about agents."""
+    running = command(
+        "run", agent_commands.run_run, "Run an agent on the sample workspace, with the organisation's memories."
+    )
+    running.add_argument("agent", metavar="AGENT", help="the agent, such as scheduling")
+    running.add_argument("prompt", metavar="PROMPT", help="what is to be done, or - to read it from standard input")
+    running.add_argument("--run", dest="run_id", help="the run's identifier (default: a new one)")
+    running.add_argument(
+        "--document", metavar="FILE", action="append", default=[], help="a retrieved document; may be given again"
+    )
+    running.add_argument("--no-memory", action="store_true", help="show it no memories at its beginning")
+    smoke = command(
+        "smoke", agent_commands.run_smoke, "Make one real run through the configured address, without memories."
+    )
+    evaluating = command("eval", agent_commands.run_eval, "Try the configured model on the agents' suites.")
+    evaluating.add_argument(
+        "--agent", action="append", default=[], help="this agent only; may be given again (default: all)"
+    )
+    evaluating.add_argument("--trials", type=int, default=1, help="how often each case is tried (default: 1)")
+    evaluating.add_argument("--seed", type=int, default=0, help="what every trial's seed is derived from (default: 0)")
+    evaluating.add_argument("--threshold", type=float, default=0.8, help="least share that passes (default: 0.8)")
+    evaluating.add_argument("--temperature", type=float, help="of every call (default: the server's)")
+    evaluating.add_argument("--max-output-tokens", type=int, help="of every answer (default: MODEL_MAX_OUTPUT_TOKENS)")
+    evaluating.add_argument(
+        "--fresh", action="store_true", help="begin anew, also where the same was tried and interrupted"
+    )
+    for added in (running, smoke, evaluating):
+        added.add_argument("--by", help="who asks, such as user:maria (default: the user logged in here)")
+        added.add_argument("--deadline", type=float, metavar="SECONDS", help="of a run (default: the agent's own)")
+        added.add_argument(
+            "--must-call",
+            action="store_true",
+            help="have the model call a tool in its first turn, where it can be made to",
+        )

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import queue
 import threading
 import time
 from collections.abc import Callable, Sequence
@@ -16,7 +15,7 @@ import numpy
 import ollama
 
 from memory_core.errors import BadVector, EmbedderError, EmbedderTimeout, EmbedderUnavailable
-from memory_core.workers import in_background
+from memory_core.workers import NotInTime, within
 
 Vector = Sequence[float]
 Answer = TypeVar("Answer")
@@ -173,7 +172,7 @@ class Guarded:
             # A new one: an exception that is raised again keeps the frames, and so the texts, of every raise.
             raise type(failure)(str(failure))
         try:
-            answer = within(limit_s, ask)
+            answer = answer_within(limit_s, ask)
         except EmbedderError as error:
             self._pause(error)
             raise
@@ -191,27 +190,12 @@ class Guarded:
         self._paused_until = self._clock() + PAUSE_S
 
 
-def within(limit_s: float, ask: Callable[[], Answer]) -> Answer:
-    """Return what `ask` returns, or raise `EmbedderTimeout` once the limit is over.
-
-    A client's own timeout counts from byte to byte, so a server that trickles would never reach it.
-    """
-    answers: queue.SimpleQueue[tuple[Answer | None, BaseException | None]] = queue.SimpleQueue()
-
-    def answer() -> None:
-        try:
-            answers.put((ask(), None))
-        except BaseException as error:  # also what ends a thread, or nobody would be told
-            answers.put((None, error))
-
-    in_background(answer)
+def answer_within(limit_s: float, ask: Callable[[], Answer]) -> Answer:
+    """Return what `ask` returns, or raise `EmbedderTimeout` once the limit is over."""
     try:
-        value, failure = answers.get(timeout=limit_s)
-    except queue.Empty:
+        return within(limit_s, ask)
+    except NotInTime:
         raise EmbedderTimeout(f"the embedder did not answer within {limit_s:g} s") from None
-    if failure is not None:
-        raise failure
-    return value  # type: ignore[return-value]
 
 
 def checked_vectors(vectors: Any, *, count: int, dimensions: int | None) -> Sequence[Vector]:

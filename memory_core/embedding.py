@@ -6,7 +6,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from memory_core.config import Settings
-from memory_core.embedders import OLLAMA_MODEL, Embedder, Guarded, MiniLM, Ollama, minilm, on_ollama, within
+from memory_core.embedders import OLLAMA_MODEL, Embedder, Guarded, MiniLM, Ollama, answer_within, minilm, on_ollama
 from memory_core.errors import EmbedderTimeout, Refused
 from memory_core.identifiers import identifier_refusal
 
@@ -76,7 +76,7 @@ def by_name(name: str, settings: Settings) -> Guarded | Unserved:
 
 def _answers(server: Ollama) -> bool:
     try:
-        return within(PROBE_LIMIT_S, server.has_model)
+        return answer_within(PROBE_LIMIT_S, server.has_model)
     except EmbedderTimeout:
         return False
     finally:

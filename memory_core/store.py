@@ -15,7 +15,7 @@ from memory_core.backlog import Embedded, Progress, embed_backlog, repin
 from memory_core.characters import has_surrogate
 from memory_core.config import Settings
 from memory_core.config import settings as read_settings
-from memory_core.db import database, held, organisations, recalls, trail
+from memory_core.db import agent_runs, database, held, organisations, recalls, trail
 from memory_core.db.engine import organisation_transaction, transaction
 from memory_core.embedders import BATCH_LIMIT_S, Embedder
 from memory_core.embedding import Choice, Unserved, by_name, configured, given
@@ -306,6 +306,13 @@ class MemoryStore:
             reason=facts.reason,
             omitted=facts.omitted,
         )
+
+    def withdrawn(self, run_id: str) -> int:
+        """Count the memories that a run was shown and that may be shown no more: erased, swept or restricted since."""
+        if refused := identifier_refusal(run_id, field="run_id"):
+            raise Refused(refused)
+        with organisation_transaction(self._engine, self.org_id) as connection:
+            return agent_runs.withdrawn(connection, self.org_id, run_id)
 
     def held(self, subject: Subject, *, by: str = UNNAMED) -> Held:
         """Return everything held about a subject, with no page limit, and everybody it was shown to.

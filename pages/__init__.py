@@ -41,8 +41,8 @@ class Visitor:
         return PrivacyDesk.open(self.org_id, by=self.author, settings=self.settings)
 
 
-def gate(role: str, *, title: str) -> Visitor:
-    """Let the visitor in, or show why not and end the page. The first line of every page."""
+def gate(*roles: str, title: str) -> Visitor:
+    """Let in whoever has one of the roles, or show why not and end the page. The first line of every page."""
     st.set_page_config(
         page_title=f"{title} · Memory Workbench", page_icon="🗂️", layout="wide"
     )  # a Material icon would be fetched from elsewhere
@@ -66,7 +66,7 @@ def gate(role: str, *, title: str) -> Visitor:
     visitor = Visitor(
         author="user:local", roles=ROLES, org_id=_sidebar(chosen.memory_org, organisations), settings=chosen
     )
-    require(visitor, role)
+    require(visitor, *roles)
     restored(visitor)
     return visitor
 
@@ -86,9 +86,9 @@ def restored(visitor: Visitor) -> None:
         plain(ledger.fault)
 
 
-def require(visitor: Visitor, role: str) -> None:
-    """End the page unless the visitor has the role; asked again before every act."""
-    if role not in visitor.roles:
+def require(visitor: Visitor, *roles: str) -> None:
+    """End the page unless the visitor has one of the roles; asked again before every act."""
+    if visitor.roles.isdisjoint(roles):
         st.error("You do not have the role that this page needs.")
         st.stop()
 
@@ -178,7 +178,9 @@ def _sidebar(default: str, organisations: list[str]) -> str:
         st.page_link("pages/1_Subjects.py", label="Subjects", icon=":material/person_search:")
         st.page_link("pages/2_Requests.py", label="Requests", icon=":material/inbox:")
         st.page_link("pages/3_Recall.py", label="Recall", icon=":material/manage_search:")
+        st.page_link("pages/4_Runs.py", label="Runs", icon=":material/route:")
         st.page_link("pages/5_Latency.py", label="Latency", icon=":material/speed:")
+        st.page_link("pages/6_Evals.py", label="Evals", icon=":material/fact_check:")
         st.page_link("pages/7_Settings.py", label="Settings", icon=":material/settings:")
         org_id = st.selectbox(
             "Organisation", known, index=known.index(remembered) if remembered in known else known.index(default)

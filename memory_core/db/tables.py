@@ -41,6 +41,19 @@ def is_identifier(column: str) -> str:
     return f"{column} ~ '{IDENTIFIER}'"
 
 
+def are_identifiers(column: str) -> str:
+    """Return the SQL condition that an array is a plain list of identifiers, or empty: no other dimension, no NULL in it.
+
+    A CHECK takes no subquery, so that the elements are looked at together.
+    """
+    together = f"array_to_string({column}, ',')"
+    one = IDENTIFIER.strip("^$")
+    return f"{column} = string_to_array({together}, ',') AND {together} ~ '^({one}(,{one})*)?$'"
+
+
+# How a run ended: by our own word, or by the code of the gateway's error.
+TERMINATIONS = "Completed|ToolFailure|Deadline|TurnLimit|Cancelled|gateway[.][a-z_]{1,40}"
+
 TYPOGRAPHIC = "‘’‚‛“”„‟«»‹›–—―…·•"
 
 
@@ -239,6 +252,8 @@ memory = Table(
     Index("memory_by_subject", "org_id", "subject_type", "subject_id"),
     Index("memory_by_erasure", "org_id", "erasure_id", postgresql_where=text("erasure_id IS NOT NULL")),
     Index("memory_by_run", "org_id", "run_id"),
+    # Of the few that another run said again.
+    Index("memory_seen_again", "org_id", "last_seen_run_id", postgresql_where=text("last_seen_run_id <> run_id")),
     Index("memory_by_expiry", "org_id", "expires_at", postgresql_where=text("text IS NOT NULL")),
     Index(
         "memory_newest_first",
@@ -701,6 +716,154 @@ trail = Table(
     Index("trail_by_request", "org_id", "request"),
 )
 
+# A run of an agent: when it was, and how it ended; never a word of what was said. A run without an end is running, or
+# was killed.
+agent_run = Table(
+    "agent_run",
+    metadata,
+    Column("org_id", Text, nullable=False),
+    Column("run_id", Text, nullable=False),
+    Column("agent", Text, nullable=False),
+    Column("specification_digest", LargeBinary, nullable=False),
+    Column("model", Text, nullable=False),
+    Column("tier", Text, nullable=False),
+    Column("asked_by", Text, nullable=False),
+    Column("documents", ARRAY(Text), nullable=False, server_default=text("'{}'::text[]")),
+    Column("turn_limit", Integer, nullable=False),
+    # With it the arguments of a tool call are kept as a fingerprint that only this database can check.
+    Column("salt", LargeBinary, nullable=False, server_default=text("uuid_send(gen_random_uuid())")),
+    Column("started_at", INSTANT, nullable=False),
+    Column("deadline_at", INSTANT, nullable=False),
+    Column("ended_at", INSTANT),
+    Column("termination", Text),
+    Column("detail", Text),  # our own words, never a model's
+    Column("turns", Integer),
+    Column("answer_was_cut", Boolean),
+    PrimaryKeyConstraint("org_id", "run_id", name="agent_run_pkey"),
+    ForeignKeyConstraint(["org_id"], ["organisation.org_id"], name="agent_run_of_an_organisation"),
+    CheckConstraint(
+        " AND ".join(is_identifier(column) for column in ("run_id", "agent", "model", "asked_by")),
+        name="run_has_its_identifiers",
+    ),
+    CheckConstraint("tier IN ('balanced', 'deep', 'fast')", name="tier_of_a_run_is_known"),
+    CheckConstraint(f"termination ~ '^({TERMINATIONS})$'", name="termination_is_known"),
+    CheckConstraint(
+        "(ended_at IS NULL) = (termination IS NULL) AND (ended_at IS NULL) = (turns IS NULL)"
+        " AND (ended_at IS NULL) = (answer_was_cut IS NULL) AND (detail IS NULL OR ended_at IS NOT NULL)",
+        name="ended_run_says_how",
+    ),
+    CheckConstraint("ended_at >= started_at AND deadline_at > started_at", name="run_ends_after_it_starts"),
+    CheckConstraint("turns >= 0 AND turn_limit >= 1", name="run_counts_from_zero"),
+    CheckConstraint("detail ~ '^[A-Za-z0-9_,;:.'' -]{1,200}$'", name="detail_is_plain"),
+    CheckConstraint(
+        "octet_length(specification_digest) = 32 AND octet_length(salt) = 16", name="run_digest_and_salt_length"
+    ),
+    CheckConstraint(
+        f"cardinality(documents) <= 100 AND {are_identifiers('documents')}", name="documents_are_identifiers"
+    ),
+    Index("agent_run_by_time", "org_id", "started_at"),
+)
+
+# A tool call of a run. Its arguments may name persons, and so are kept as a digest only.
+agent_call = Table(
+    "agent_call",
+    metadata,
+    Column("org_id", Text, nullable=False),
+    Column("run_id", Text, nullable=False),
+    Column("number", Integer, nullable=False),
+    Column("turn", Integer, nullable=False),
+    Column("tool", Text),  # None: no such tool was offered
+    Column("arguments_digest", LargeBinary, nullable=False),
+    Column("outcome", Text, nullable=False),
+    # What it wrote and what it read. No foreign keys, since a tombstone is purged before the record of its run.
+    Column("memory_id", Uuid),
+    Column("recall_id", Uuid),
+    Column("ended_at", INSTANT, nullable=False),
+    Column("took_ms", REAL, nullable=False),
+    PrimaryKeyConstraint("org_id", "run_id", "number", name="agent_call_pkey"),
+    ForeignKeyConstraint(["org_id", "run_id"], ["agent_run.org_id", "agent_run.run_id"], name="call_of_a_run"),
+    CheckConstraint(is_identifier("tool"), name="tool_is_an_identifier"),
+    CheckConstraint("octet_length(arguments_digest) = 32", name="arguments_digest_length"),
+    CheckConstraint(
+        "outcome IN ('done', 'failed', 'invalid arguments', 'invented', 'malformed', 'not carried out', 'not found',"
+        " 'refused', 'too slow')",
+        name="outcome_is_known",
+    ),
+    CheckConstraint("(outcome = 'invented') = (tool IS NULL)", name="only_an_invented_tool_has_no_name"),
+    CheckConstraint("number >= 1 AND turn >= 1", name="tool_call_counts_from_one"),
+    CheckConstraint("took_ms >= 0 AND took_ms < 'Infinity'", name="tool_call_time_counts_from_zero"),
+)
+
+# The suites tried once, with one model asked in one way. One without an end is running, or was interrupted.
+evaluation = Table(
+    "evaluation",
+    metadata,
+    Column("org_id", Text, nullable=False),
+    Column("evaluation_id", Uuid, nullable=False),
+    Column("model", Text, nullable=False),
+    Column("digest", Text),
+    Column("provider", Text, nullable=False),
+    Column("settings", JSONB, nullable=False),
+    Column("suites_hash", Text, nullable=False),
+    Column("agents", ARRAY(Text), nullable=False),
+    Column("cases", Integer, nullable=False),
+    Column("trials", Integer, nullable=False),
+    Column("base_seed", BigInteger, nullable=False),
+    Column("by", Text, nullable=False),
+    Column("started_at", INSTANT, nullable=False),
+    Column("ended_at", INSTANT),
+    PrimaryKeyConstraint("org_id", "evaluation_id", name="evaluation_pkey"),
+    ForeignKeyConstraint(["org_id"], ["organisation.org_id"], name="evaluation_of_an_organisation"),
+    CheckConstraint(
+        f"{is_identifier('model')} AND (digest IS NULL OR {is_identifier('digest')}) AND {is_identifier('by')}",
+        name="evaluation_has_its_identifiers",
+    ),
+    CheckConstraint("provider IN ('ollama', 'openai', 'scripted')", name="provider_of_an_evaluation_is_known"),
+    CheckConstraint("jsonb_typeof(settings) = 'object'", name="settings_are_by_name"),
+    CheckConstraint("suites_hash ~ '^[0-9a-f]{64}$'", name="suites_hash_is_a_digest"),
+    CheckConstraint(
+        f"cardinality(agents) BETWEEN 1 AND 50 AND {are_identifiers('agents')}", name="agents_are_identifiers"
+    ),
+    CheckConstraint("cases >= 1 AND trials BETWEEN 1 AND 1000", name="evaluation_counts_from_one"),
+    CheckConstraint("ended_at >= started_at", name="evaluation_ends_after_it_starts"),
+    Index("evaluation_by_time", "org_id", "started_at"),
+)
+
+# One trial of one case, with what was said in it: of invented people, about whom nobody asks.
+evaluation_result = Table(
+    "evaluation_result",
+    metadata,
+    Column("org_id", Text, nullable=False),
+    Column("evaluation_id", Uuid, nullable=False),
+    Column("agent", Text, nullable=False),
+    Column("case_id", Text, nullable=False),
+    Column("trial", Integer, nullable=False),
+    Column("kind", Text, nullable=False),
+    Column("seed", BigInteger, nullable=False),
+    Column("termination", Text, nullable=False),  # none: there was no run at all
+    Column("infrastructure", Text),
+    Column("aspects", JSONB, nullable=False),
+    Column("passed", Boolean),
+    Column("turns", Integer, nullable=False),
+    Column("tool_calls", Integer, nullable=False),
+    Column("took_ms", REAL, nullable=False),
+    Column("transcript", JSONB, nullable=False),
+    Column("at", INSTANT, nullable=False),
+    PrimaryKeyConstraint("org_id", "evaluation_id", "agent", "case_id", "trial", name="evaluation_result_pkey"),
+    ForeignKeyConstraint(
+        ["org_id", "evaluation_id"], ["evaluation.org_id", "evaluation.evaluation_id"], name="result_of_an_evaluation"
+    ),
+    CheckConstraint(f"{is_identifier('agent')} AND {is_identifier('case_id')}", name="result_names_agent_and_case"),
+    CheckConstraint("kind ~ '^[a-z ]{1,40}$'", name="kind_of_case_is_words"),
+    CheckConstraint(f"termination ~ '^(none|{TERMINATIONS})$'", name="termination_of_a_result_is_known"),
+    CheckConstraint("infrastructure ~ '^[A-Za-z0-9._ -]{1,80}$'", name="infrastructure_is_plain"),
+    CheckConstraint("jsonb_typeof(aspects) = 'object'", name="aspects_are_by_name"),
+    CheckConstraint("(passed IS NULL) = (infrastructure IS NOT NULL)", name="unjudged_says_why"),
+    CheckConstraint("trial >= 1 AND turns >= 0 AND tool_calls >= 0", name="result_counts_from_zero"),
+    CheckConstraint("took_ms >= 0 AND took_ms < 'Infinity'", name="result_time_counts_from_zero"),
+    CheckConstraint("jsonb_typeof(transcript) = 'array'", name="transcript_is_a_list"),
+)
+
 # Every table whose rows belong to one organisation, and so is under forced row level security.
 TENANT_TABLES = (
     organisation_setting,
@@ -715,4 +878,8 @@ TENANT_TABLES = (
     measure,
     ledger,
     trail,
+    agent_run,
+    agent_call,
+    evaluation,
+    evaluation_result,
 )

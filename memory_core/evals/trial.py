@@ -35,6 +35,7 @@ def scratch(settings: Settings) -> Iterator[Settings]:
             "database_url": None,
             "migration_database_url": None,
             "memory_home": folder / "home",
+            "memory_ledger": None,
             "home": folder / "home",
         }
     )

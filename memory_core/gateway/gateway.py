@@ -73,6 +73,10 @@ class Gateway:
         self._settings = settings
         self._journal = journal
 
+    def model_of(self, tier: Tier) -> str:
+        """Return the name of the model that serves a tier."""
+        return self._settings.model_of(tier)
+
     def chat(
         self,
         messages: Sequence[Message],

@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-import pandas as pd
 import streamlit as st
 
 from memory_core import Held, HeldMemory, Origin
 from memory_core.privacy import PrivacyDesk
 from memory_core.rights import MeasureKind
-from pages import Visitor, explained, plain, require
+from pages import Visitor, explained, plain, require, safe_frame
 from pages.desk import measures_view
 from pages.desk.acting import working_on
+from pages.runs.opening import go_to
 
 ACTING = "acting_on"  # the memory about which something may have been typed
 FIELDS = ("right", "says")
@@ -21,6 +21,8 @@ def show(visitor: Visitor, desk: PrivacyDesk, held: Held, memory: HeldMemory) ->
     with st.container(border=True):
         said = "stated by" if memory.origin is Origin.PERSON else "inferred, and confirmed by nobody, by"
         st.text(f"{memory.kind}, {said} {memory.author} in run {memory.run_id}: {memory.state}")
+        if st.button("Open that run", type="tertiary", icon=":material/route:", key=f"run of {memory.memory_id}"):
+            go_to(memory.run_id)
         plain(memory.text if memory.text is not None else "(the text is gone)")
         if memory.supersedes:
             st.caption("A correction. It took the place of, by and because:")
@@ -29,20 +31,32 @@ def show(visitor: Visitor, desk: PrivacyDesk, held: Held, memory: HeldMemory) ->
             stands = "stands beside it in every block" if memory.disputed else "was withdrawn, and is shown to no model"
             st.caption(f"The person disputes it; that {stands}:")
             plain(memory.dispute)
-        if memory.disclosures:
-            st.dataframe(
-                pd.DataFrame(
-                    [
-                        {"shown (UTC)": one.at, "run": one.run_id, "purpose": one.purpose.value, "place": one.place}
-                        for one in memory.disclosures
-                    ]
-                ),
-                hide_index=True,
-            )
-        else:
-            st.caption("Never shown to any run, nor in a preview.")
+        disclosed(memory)
         if memory.text is not None:
             act(visitor, desk, held, memory)
+
+
+def disclosed(memory: HeldMemory) -> None:
+    """List each time it was shown; a click opens the run."""
+    if not memory.disclosures:
+        st.caption("Never shown to any run, nor in a preview.")
+        return
+    rows = [
+        {"shown (UTC)": one.at, "run": one.run_id, "purpose": one.purpose.value, "place": one.place}
+        for one in memory.disclosures
+    ]
+    picked = st.dataframe(
+        safe_frame(rows),
+        hide_index=True,
+        column_config={"shown (UTC)": st.column_config.DatetimeColumn(format="YYYY-MM-DD HH:mm:ss")},
+        on_select="rerun",
+        selection_mode=["single-row", "single-cell"],
+        key=f"shown {memory.memory_id} {len(rows)}",
+    )["selection"]
+    st.caption("Click one to open its run: what else it was shown, what it did and wrote.")
+    ticked = [*picked["rows"], *(cell[0] for cell in picked["cells"])]
+    if ticked and ticked[0] < len(memory.disclosures):
+        go_to(memory.disclosures[ticked[0]].run_id)
 
 
 def tell_of_lost(held: Held, ticked: HeldMemory | None) -> None:

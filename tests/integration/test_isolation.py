@@ -3,8 +3,12 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Iterator
 from dataclasses import replace
+from datetime import UTC, datetime
+from types import ModuleType
 from typing import TYPE_CHECKING, Any
+from uuid import UUID
 
+import eval_rows
 import psycopg
 import pytest
 from fakes import CANDIDATE, HashedWords, fact, observation, observe
@@ -14,15 +18,18 @@ from hypothesis import strategies as st
 from model_calls import called
 from psycopg import sql
 from rows import counts, emptied, execute, rows, snapshot, tables
+from run_rows import begun, completed, ran, tool_call
 
 from memory_core import MemoryStore, Recall, Refused, Subject, UnsafeRole
 from memory_core.config import settings
+from memory_core.db import agent_runs, evaluations
 from memory_core.db.engine import engine_for, organisation_transaction
 from memory_core.db.tables import TENANT_TABLES
 from memory_core.journal import CallJournal
 from memory_core.privacy import PrivacyDesk
 from memory_core.register import Register
 from memory_core.rights import DeskSettings
+from memory_core.run_journal import AgentJournal
 
 if TYPE_CHECKING:
     from conftest import Database, OpenDesk, OpenStore
@@ -47,6 +54,7 @@ PROVENANCE = {
 NOWHERE = [None, "", "%", "acme-cor_", "acme-corp", "ACME", "acm", "nobody", "acme'--", "*", "acme,acme-corp", "null"]
 THEIRS = Subject("candidate", "c-81", "Zoë Müller", ("zoe@example.org",))
 GONE = Subject("candidate", "c-7")
+EVALUATION_ID = UUID("01938000-0000-7000-8000-000000000008")
 
 
 @pytest.fixture
@@ -56,16 +64,25 @@ def database(standing: Database) -> Database:
 
 @pytest.fixture
 def acme(open_store: OpenStore, open_desk: OpenDesk, database: Database) -> Recall:
-    """Let `acme` hold, recall, erase, call a model and work at its desk, so that each of its tables has a row.
+    """Let `acme` hold, recall, erase, run an agent, try it and work at its desk, so that each of its tables has a row.
 
     Returns what it recalled.
     """
     store = open_store("acme", embedder=HashedWords())
     store.remember_many([observation("Could start in May.", subject=THEIRS), fact("We never schedule on Fridays.")])
+    engine = engine_for(database.application)
+    journal = AgentJournal(engine, "acme")
+    journal.begin(begun(run_id="r-2"))
     found = store.recall("when could they start?", run_id="r-2")
     observe(store, "Gone.", subject=Subject("candidate", "c-7"))
     store.forget(Subject("candidate", "c-7"), by="user:ines", reason="asked to")
-    called(CallJournal(engine_for(database.application), "acme"))
+    called(CallJournal(engine, "acme"), run_id="r-2")
+    wrote = tool_call(memory_id=found.memories[0].memory.memory_id, recall_id=found.recall_id)
+    journal.called("r-2", wrote)
+    journal.end("r-2", completed())
+    with organisation_transaction(engine, "acme") as connection:
+        evaluations.begin(connection, "acme", EVALUATION_ID, eval_rows.start(), now=None)
+        evaluations.add(connection, "acme", EVALUATION_ID, eval_rows.result(), now=None)
     desk = open_desk("acme")
     today = desk.today()
     desk.register.register("erasure", asked_by="Zoë Müller", channel="letter", received_on=today, subject=CANDIDATE)
@@ -116,6 +133,7 @@ def test_another_organisation_sees_nothing_through_any_public_call(
                 other.find_subjects(typed) for typed in ("c-81", "Zoë", "zoe@example.org", "candidate c-81", "c-7", "%")
             )
         ),
+        "withdrawn": lambda: other.withdrawn("r-2") == 0,
         "overview": lambda: (sum(everything.counts.values()), everything.subjects, everything.unembedded) == (1, 1, 0),
         "embed": lambda: other.embed().count == 0,
         "forget": lambda: (
@@ -289,6 +307,116 @@ def test_another_organisations_register_sees_nothing_and_changes_nothing_through
             assert theirs.every() == own
     assert rows_of_acme(database) == kept
     assert rows(database, "rights_request_change") == history
+
+
+Act = Callable[[Any, str], object]
+FOUND: dict[str, Any] = {"agent": None, "termination": None, "limit": 10}
+# What reads of a run or an evaluation, by organisation.
+READS: dict[str, dict[str, Act]] = {
+    "agent_runs": {
+        "facts": lambda connection, org_id: agent_runs.facts(connection, org_id, "r-2"),
+        "calls": lambda connection, org_id: agent_runs.calls(connection, org_id, "r-2"),
+        "model_calls": lambda connection, org_id: agent_runs.model_calls(connection, org_id, "r-2"),
+        "recalls_of": lambda connection, org_id: agent_runs.recalls_of(connection, org_id, "r-2"),
+        "written": lambda connection, org_id: agent_runs.written(connection, org_id, "r-2", now=datetime.now(UTC)),
+        "withdrawn": lambda connection, org_id: agent_runs.withdrawn(connection, org_id, "r-2"),
+        "is_named_elsewhere": lambda connection, org_id: agent_runs.is_named_elsewhere(connection, org_id, "r-2"),
+        "found": lambda connection, org_id: agent_runs.found(connection, org_id, "r-2", **FOUND),
+        "agents": agent_runs.agents,
+    },
+    "evaluations": {
+        "unfinished": lambda connection, org_id: evaluations.unfinished(connection, org_id, eval_rows.start()),
+        "recorded": lambda connection, org_id: evaluations.recorded(connection, org_id, EVALUATION_ID),
+        "listed": evaluations.listed,
+        "results": lambda connection, org_id: evaluations.results(connection, org_id, EVALUATION_ID),
+        "transcript": lambda connection, org_id: evaluations.transcript(
+            connection, org_id, EVALUATION_ID, "screening", "screening-1", 1
+        ),
+    },
+}
+
+
+def test_another_organisation_sees_nothing_of_a_run_or_an_evaluation(
+    other: MemoryStore, database: Database, subtests: pytest.Subtests
+) -> None:
+    execute(database, "UPDATE memory SET restricted_at = now() WHERE org_id = 'acme' AND text IS NOT NULL")
+    engine = engine_for(database.application)
+    for module, reads in READS.items():
+        for name, read in reads.items():
+            with subtests.test(f"{module}.{name}"):
+                with organisation_transaction(engine, "acme") as connection:
+                    assert read(connection, "acme"), "there is something to see"
+                for org_id in ("acme-corp", "acme"):  # in its own transaction, also where it names the other
+                    with organisation_transaction(engine, other.org_id) as connection:
+                        assert not read(connection, org_id), org_id
+
+
+def test_another_organisation_changes_nothing_of_a_run_or_an_evaluation(
+    other: MemoryStore, database: Database, subtests: pytest.Subtests
+) -> None:
+    engine, own, trial = engine_for(database.application), eval_rows.start(), eval_rows.result()
+    writes: dict[str, Act] = {
+        "agent_runs.called": lambda connection, org_id: agent_runs.called(
+            connection, org_id, "r-2", tool_call(number=2), now=None
+        ),
+        "agent_runs.end": lambda connection, org_id: agent_runs.end(connection, org_id, "r-2", completed(), now=None),
+        "agent_runs.begin": lambda connection, org_id: agent_runs.begin(
+            connection, org_id, begun(run_id="r-2"), now=None
+        ),
+        "evaluations.add": lambda connection, org_id: evaluations.add(
+            connection, org_id, EVALUATION_ID, trial, now=None
+        ),
+        "evaluations.end": lambda connection, org_id: evaluations.end(connection, org_id, EVALUATION_ID, now=None),
+        "evaluations.begin": lambda connection, org_id: evaluations.begin(
+            connection, org_id, EVALUATION_ID, own, now=None
+        ),
+    }
+    in_its_own = dict(zip(writes, ("call_of_a_run", False, True, "result_of_an_evaluation", False, None), strict=True))
+    in_the_other = dict(zip(writes, ("policy", False, "policy", "policy", False, "policy"), strict=True))
+    known = {f"{module}.{name}" for module, reads in READS.items() for name in reads} | set(writes)
+    assert known == public_functions(agent_runs) | public_functions(evaluations), "a new call needs its line here"
+    kept = rows_of_acme(database)
+
+    def came_to(act: Act, org_id: str) -> object:
+        try:
+            with organisation_transaction(engine, other.org_id) as connection:
+                return act(connection, org_id)
+        except Refused as refused:
+            return refused.rule
+        except UnsafeRole:
+            return "policy"
+
+    for org_id, expected in (("acme", in_the_other), ("acme-corp", in_its_own)):
+        for name, act in writes.items():
+            with subtests.test(f"{name} in {org_id}"):
+                assert came_to(act, org_id) == expected[name]
+    assert rows_of_acme(database) == kept
+
+
+def test_another_organisations_journal_of_runs_has_its_own_run_by_that_id(
+    other: MemoryStore, database: Database
+) -> None:
+    theirs = AgentJournal(engine_for(database.application), other.org_id)
+    assert public_calls(AgentJournal) == {"begin", "called", "end"}, "a new public call needs its line here"
+    kept = rows_of_acme(database)
+    theirs.end("r-2", completed())
+    with pytest.raises(Refused, match="call_of_a_run"):
+        theirs.called("r-2", tool_call(number=2))
+    ran(theirs, run_id="r-2")
+    assert execute(database, "SELECT org_id FROM agent_run WHERE run_id = 'r-2' ORDER BY 1") == [
+        ("acme",),
+        ("acme-corp",),
+    ]
+    assert rows_of_acme(database) == kept
+
+
+def public_functions(of: ModuleType) -> set[str]:
+    module = of.__name__.rpartition(".")[2]
+    return {
+        f"{module}.{name}"
+        for name, value in vars(of).items()
+        if not name.startswith("_") and callable(value) and value.__module__ == of.__name__
+    }
 
 
 def public_calls(of: type) -> set[str]:
@@ -519,20 +647,25 @@ def test_any_other_policy_only_takes_away_from_what_may_be_deleted_or_changed(da
         " AND policyname <> 'one_organisation' ORDER BY 1, 2",
     )
     assert others == [
+        ("agent_run", "an_ended_run_stays_ended", "RESTRICTIVE", "UPDATE", "{public}"),
         ("disclosure", "only_of_what_is_empty", "RESTRICTIVE", "DELETE", "{public}"),
+        ("evaluation", "an_ended_evaluation_stays_ended", "RESTRICTIVE", "UPDATE", "{public}"),
         ("measure", "what_is_lifted_stays_lifted", "RESTRICTIVE", "UPDATE", "{public}"),
         ("memory", "a_tombstone_stays_one", "RESTRICTIVE", "UPDATE", "{public}"),
         ("memory", "only_what_is_empty_is_deleted", "RESTRICTIVE", "DELETE", "{public}"),
     ]
-    ((memory,), (disclosure,), (tombstone,), (lifted,)) = (
+    ((memory,), (disclosure,), (tombstone,), (lifted,), *ended) = (
         execute(database, f"SELECT qual FROM pg_policies WHERE policyname = '{name}'")
         for name in (
             "only_what_is_empty_is_deleted",
             "only_of_what_is_empty",
             "a_tombstone_stays_one",
             "what_is_lifted_stays_lifted",
+            "an_ended_run_stays_ended",
+            "an_ended_evaluation_stays_ended",
         )
     )
+    assert ended == [[("(ended_at IS NULL)",)]] * 2
     assert (tombstone, lifted) == (("(text IS NOT NULL)",), ("(lifted_at IS NULL)",))
     assert memory == ("((text IS NULL) AND (hold IS NULL))",)
     assert "org_id = disclosure.org_id" in disclosure[0]  # the tombstone is sought in the same organisation
@@ -559,6 +692,26 @@ def test_nobody_writes_into_a_tombstone_or_unlifts_what_was_lifted(
         assert touched(connection, f"UPDATE measure SET {unlifted} WHERE name = 'claim-8'") == 0
         assert touched(connection, "UPDATE measure SET lifted_by = 'user:bo' WHERE name = 'claim-8'") == 0
         assert touched(connection, "UPDATE measure SET lifted_by = lifted_by WHERE name = 'claim-7'") == 1
+
+
+@pytest.mark.parametrize("role", ["application", "owner"])
+def test_nobody_rewrites_how_a_run_or_an_evaluation_ended(acme: Recall, database: Database, role: str) -> None:
+    assert acme.memories
+    journal = AgentJournal(engine_for(database.application), "acme")
+    journal.begin(begun(run_id="r-3"))
+    execute(database, "UPDATE evaluation SET ended_at = now()")
+    with organisation_transaction(engine_for(database.application), "acme") as connection:
+        evaluations.begin(connection, "acme", acme.recall_id, eval_rows.start(), now=None)
+    with database.connect(getattr(database, role)) as connection:
+        enter(connection, "acme")
+        reopened = "ended_at = NULL, termination = NULL, detail = NULL, turns = NULL, answer_was_cut = NULL"
+        for statement in (reopened, "termination = 'Cancelled'", "detail = 'nothing'", "answer_was_cut = true"):
+            assert touched(connection, f"UPDATE agent_run SET {statement} WHERE run_id = 'r-2'") == 0, statement
+        ended = "ended_at = now(), termination = 'Completed', turns = 1, answer_was_cut = false"
+        assert touched(connection, f"UPDATE agent_run SET {ended}") == 1  # what runs
+        for statement in ("ended_at = NULL", "digest = 'sha256:0'"):
+            assert touched(connection, f"UPDATE evaluation SET {statement} WHERE ended_at IS NOT NULL") == 0, statement
+        assert touched(connection, "UPDATE evaluation SET ended_at = now()") == 1
 
 
 def test_the_application_may_not_rewrite_provenance(database: Database) -> None:
@@ -588,7 +741,8 @@ def test_the_application_may_delete_directory_entries_and_what_is_empty_and_rewr
         deletes = table in ("directory", "memory", "disclosure")
         assert privileges(database, table, "DELETE") == ({"DELETE"} if deletes else set()), table
         assert privileges(database, table, "UPDATE", "TRUNCATE", "TRIGGER", "REFERENCES", "MAINTAIN") == set(), table
-    for table in ("recall", "disclosure", "erasure", "organisation", "trail", "ledger", "rights_request_change"):
+    only_added_to = ("recall", "disclosure", "erasure", "organisation", "trail", "ledger", "rights_request_change")
+    for table in (*only_added_to, "agent_call", "evaluation_result"):
         ((any_column,),) = execute(database, "SELECT has_any_column_privilege('memory_app', %s, 'UPDATE')", (table,))
         assert not any_column, table
     for table, column in (
@@ -605,6 +759,16 @@ def test_the_application_may_delete_directory_entries_and_what_is_empty_and_rewr
         ("measure", "org_id"),
         ("measure", "by"),
         ("measure", "placed_at"),
+        ("agent_run", "org_id"),
+        ("agent_run", "run_id"),
+        ("agent_run", "agent"),
+        ("agent_run", "asked_by"),
+        ("agent_run", "salt"),
+        ("agent_run", "started_at"),
+        ("evaluation", "org_id"),
+        ("evaluation", "model"),
+        ("evaluation", "settings"),
+        ("evaluation", "suites_hash"),
     ):
         ((may,),) = execute(database, "SELECT has_column_privilege('memory_app', %s, %s, 'UPDATE')", (table, column))
         assert not may, (table, column)

@@ -1,4 +1,4 @@
-"""Revisions 000017 to 000020: up, down, printed, and the rules that they keep against rows written by hand."""
+"""Revisions 000017 to 000021: up, down, printed, and the rules that they keep against rows written by hand."""
 
 from __future__ import annotations
 
@@ -27,6 +27,7 @@ from memory_core.db import embedded, schema
 from memory_core.db.engine import close_engines
 from memory_core.db.tables import TENANT_TABLES, metadata
 from memory_core.errors import DatabaseError, NotMigrated, SettingsError, UnsafeRole
+from memory_core.run_records import CallOutcome, Termination
 
 NewDatabase = Callable[..., Database]
 Row = Mapping[str, Any]
@@ -120,6 +121,8 @@ FILLED_AT_19 = (
     "erasure",
     "model_call",
 )
+FILLED_AT_20 = (*FILLED_AT_19, "rights_request", "rights_request_change", "measure", "ledger", "trail")
+FILLED_AT_21 = ("agent_run", "agent_call", "evaluation", "evaluation_result")
 OURS = ["alembic_version", *sorted(metadata.tables)]
 
 
@@ -144,25 +147,25 @@ def taken_down(database: Database, revision: str) -> None:
 
 def test_the_migration_goes_up_down_to_nothing_and_up_again(new_database: NewDatabase) -> None:
     empty = new_database()
-    assert migrated(empty) == (None, "000020")
+    assert migrated(empty) == (None, "000021")
     first = [rows(empty, query) for query in (COLUMNS, CONSTRAINTS, INDEXES, SECURITY, GRANTS)]
     assert [name for (name,) in rows(empty, TABLES)] == sorted(OURS)
 
-    assert migrated(empty, revision="base") == ("000020", None)
+    assert migrated(empty, revision="base") == ("000021", None)
     assert [name for (name,) in rows(empty, TABLES)] == ["alembic_version"]
 
-    assert migrated(empty) == (None, "000020")
+    assert migrated(empty) == (None, "000021")
     assert [rows(empty, query) for query in (COLUMNS, CONSTRAINTS, INDEXES, SECURITY, GRANTS)] == first
 
 
-def test_the_newest_migration_is_number_20() -> None:
-    assert schema.newest_revision() == "000020"
+def test_the_newest_migration_is_number_21() -> None:
+    assert schema.newest_revision() == "000021"
 
 
 def test_migrating_what_is_migrated_changes_nothing(database: Database) -> None:
     with database.connect() as connection:
         connection.execute("INSERT INTO organisation VALUES ('acme')")
-    assert migrated(database) == ("000020", "000020")
+    assert migrated(database) == ("000021", "000021")
     assert rows(database, "SELECT org_id FROM organisation") == [("acme",)]
 
 
@@ -190,14 +193,14 @@ def test_taking_the_desk_away_keeps_the_memories_and_gives_back_exactly_the_righ
     kept = [rows(changed, f"SELECT t::text FROM {table} AS t") for table in FILLED_AT_19]
     assert all(kept)
 
-    assert migrated(changed) == ("000019", "000020")
+    assert migrated(changed) == ("000019", "000021")
     assert rows(changed, "SELECT text, dispute, supersedes FROM memory") == [("Could start in March.", None, None)]
     assert rows(changed, "SELECT octet_length(salt), request_id FROM erasure") == [(16, None)]
     assert rows(changed, "SELECT count(ledger_id) FROM organisation") == [(1,)]
     assert rows(changed, "SELECT tombstone_days, time_zone, version FROM organisation_setting") == [(1095, "UTC", 0)]
     with changed.connect() as connection:
         connection.execute("UPDATE memory SET dispute = 'Wrong.', disputed_at = now()")
-        for table in ("rights_request", "rights_request_change", "measure", "ledger", "trail"):
+        for table in FILLED_AT_20[len(FILLED_AT_19) :]:
             write(connection, table, GOOD[table])
 
     taken_down(changed, "000019")
@@ -205,9 +208,37 @@ def test_taking_the_desk_away_keeps_the_memories_and_gives_back_exactly_the_righ
     assert [rows(changed, query) for query in CATALOGUE] == before
     assert [rows(changed, f"SELECT t::text FROM {table} AS t") for table in FILLED_AT_19] == kept
 
-    assert migrated(changed) == ("000019", "000020")
+    assert migrated(changed) == ("000019", "000021")
     assert [rows(changed, query) for query in CATALOGUE] == [rows(unchanged, query) for query in CATALOGUE]
     assert rows(changed, "SELECT text FROM memory") == [("Could start in March.",)]
+
+
+def test_taking_the_runs_away_keeps_all_else_and_gives_back_exactly_the_rights_of_before(
+    new_database: NewDatabase, unchanged: Database
+) -> None:
+    changed = new_database()
+    assert migrated(changed, revision="000020") == (None, "000020")
+    before = [rows(changed, query) for query in CATALOGUE]
+    with changed.connect() as connection:
+        for table in FILLED_AT_20:
+            write(connection, table, {**GOOD[table], "org_id": "acme"})
+    kept = [rows(changed, f"SELECT t::text FROM {table} AS t") for table in FILLED_AT_20]
+    assert all(kept)
+
+    assert migrated(changed) == ("000020", "000021")
+    with changed.connect() as connection:
+        for table in FILLED_AT_21:
+            write(connection, table, GOOD[table])
+    assert [rows(changed, f"SELECT t::text FROM {table} AS t") for table in FILLED_AT_20] == kept
+
+    taken_down(changed, "000020")
+    assert rows(changed, "SELECT version_num FROM alembic_version") == [("000020",)]
+    assert [rows(changed, query) for query in CATALOGUE] == before
+    assert [rows(changed, f"SELECT t::text FROM {table} AS t") for table in FILLED_AT_20] == kept
+
+    assert migrated(changed) == ("000020", "000021")
+    assert [rows(changed, query) for query in CATALOGUE] == [rows(unchanged, query) for query in CATALOGUE]
+    assert [rows(changed, f"SELECT t::text FROM {table} AS t") for table in FILLED_AT_20] == kept
 
 
 @pytest.mark.parametrize(
@@ -273,7 +304,7 @@ def test_two_migrations_at_once_make_one_schema(new_database: NewDatabase) -> No
     empty = new_database()
     with ThreadPoolExecutor(2) as pool:
         done = sorted(pool.map(lambda _: migrated(empty), range(2)), key=str)
-    assert done == [("000020", "000020"), (None, "000020")]
+    assert done == [("000021", "000021"), (None, "000021")]
 
 
 # Not applied by itself
@@ -299,7 +330,7 @@ def configured(database: Database | None, *, owner: URL | None = None) -> Settin
 def test_migrating_uses_the_owner_and_grants_to_the_role_of_the_application(new_database: NewDatabase) -> None:
     empty = new_database()
     chosen = configured(empty, owner=empty.owner)
-    assert db.migrate(chosen) == (None, "000020")
+    assert db.migrate(chosen) == (None, "000021")
     with MemoryStore.open("acme", settings=chosen, embedder=None) as store:
         assert store.overview().counts == {}
     owners = {owner for (owner,) in rows(empty, "SELECT tableowner FROM pg_tables WHERE schemaname = 'public'")}
@@ -331,7 +362,7 @@ def test_the_printed_migration_makes_the_same_schema(new_database: NewDatabase, 
         connection.execute(printed.encode())
     for query in (COLUMNS, CONSTRAINTS, INDEXES, SECURITY, GRANTS):
         assert rows(empty, query) == rows(unchanged, query)
-    assert rows(empty, "SELECT version_num FROM alembic_version") == [("000020",)]
+    assert rows(empty, "SELECT version_num FROM alembic_version") == [("000021",)]
     with MemoryStore.open("acme", database_url=empty.application, embedder=None) as store:
         assert store.overview().counts == {}
 
@@ -414,6 +445,9 @@ def test_the_application_adds_to_a_call_what_became_of_it_and_rewrites_nothing_e
 
 RECORDS = ["recall", "erasure", "model_call", "organisation", "organisation_setting"]
 RECORDS += ["rights_request", "rights_request_change", "measure", "ledger", "trail"]
+RECORDS += ["agent_run", "agent_call", "evaluation", "evaluation_result"]
+ADDED_TO = ["trail", "ledger", "rights_request_change", "erasure", "recall", "disclosure"]
+ADDED_TO += ["agent_call", "evaluation_result"]
 
 
 @pytest.mark.parametrize("table", RECORDS)
@@ -422,7 +456,7 @@ def test_the_application_may_not_delete_what_is_a_record(table: str, unchanged: 
         assert rows(unchanged, f"SELECT has_table_privilege('memory_app', '{table}', '{right}')") == [(False,)]
 
 
-@pytest.mark.parametrize("table", ["trail", "ledger", "rights_request_change", "erasure", "recall", "disclosure"])
+@pytest.mark.parametrize("table", ADDED_TO)
 def test_the_application_adds_to_a_record_and_never_rewrites_it(table: str, unchanged: Database) -> None:
     assert rows(unchanged, f"SELECT has_table_privilege('memory_app', '{table}', 'INSERT')") == [(True,)]
     assert rows(unchanged, f"SELECT has_any_column_privilege('memory_app', '{table}', 'UPDATE')") == [(False,)]
@@ -440,6 +474,20 @@ def test_the_application_adds_to_a_record_and_never_rewrites_it(table: str, unch
             },
         ),
         ("organisation_setting", {"org_id"}),
+        (
+            "agent_run",
+            {
+                *("org_id", "run_id", "agent", "specification_digest", "model", "tier", "asked_by", "documents"),
+                *("turn_limit", "salt", "started_at", "deadline_at"),
+            },
+        ),
+        (
+            "evaluation",
+            {
+                *("org_id", "evaluation_id", "model", "provider", "settings", "suites_hash", "agents", "cases"),
+                *("trials", "base_seed", "by", "started_at"),
+            },
+        ),
     ],
 )
 def test_the_application_adds_what_became_of_it_and_rewrites_nothing_else(
@@ -506,6 +554,7 @@ CALL_ID = UUID("01938000-0000-7000-8000-000000000004")
 REQUEST_ID = UUID("01938000-0000-7000-8000-000000000005")
 MEASURE_ID = UUID("01938000-0000-7000-8000-000000000006")
 ENTRY_ID = UUID("01938000-0000-7000-8000-000000000007")
+EVALUATION_ID = UUID("01938000-0000-7000-8000-000000000008")
 TODAY = NOW.date()
 
 
@@ -647,8 +696,68 @@ GOOD: dict[str, Row] = {
         "reason": "erasure request",
         "hash": bytes(32),
     },
+    "agent_run": {
+        "org_id": "acme",
+        "run_id": "r-813",
+        "agent": "screening",
+        "specification_digest": bytes(32),
+        "model": "qwen3:0.6b",
+        "tier": "fast",
+        "asked_by": "user:maria",
+        "documents": ["note-7", "mail:81"],
+        "turn_limit": 8,
+        "started_at": NOW,
+        "deadline_at": NOW + timedelta(minutes=5),
+    },
+    "agent_call": {
+        "org_id": "acme",
+        "run_id": "r-813",
+        "number": 1,
+        "turn": 1,
+        "tool": "find_candidate",
+        "arguments_digest": bytes(32),
+        "outcome": "done",
+        "ended_at": NOW,
+        "took_ms": 1.5,
+    },
+    "evaluation": {
+        "org_id": "acme",
+        "evaluation_id": EVALUATION_ID,
+        "model": "qwen3:0.6b",
+        "provider": "ollama",
+        "settings": '{"temperature": 0.6}',
+        "suites_hash": "0123456789abcdef" * 4,
+        "agents": ["scheduling", "screening"],
+        "cases": 40,
+        "trials": 5,
+        "base_seed": -1,
+        "by": "user:maria",
+        "started_at": NOW,
+    },
+    "evaluation_result": {
+        "org_id": "acme",
+        "evaluation_id": EVALUATION_ID,
+        "agent": "screening",
+        "case_id": "right-tool-1",
+        "trial": 1,
+        "kind": "right tool",
+        "seed": 1,
+        "termination": "Completed",
+        "aspects": '{"tool name": true, "order": null}',
+        "passed": True,
+        "turns": 2,
+        "tool_calls": 1,
+        "took_ms": 900.0,
+        "transcript": "[]",
+        "at": NOW,
+    },
 }
-NEEDS = {"disclosure": ("recall", "memory"), "rights_request_change": ("rights_request",)}
+NEEDS = {
+    "disclosure": ("recall", "memory"),
+    "rights_request_change": ("rights_request",),
+    "agent_call": ("agent_run",),
+    "evaluation_result": ("evaluation",),
+}
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -701,6 +810,31 @@ REFUSED = {"status": "refused", "closed_at": NOW, "ground": "excessive", "closin
 LIFTED = {"lifted_at": NOW, "lifted_by": "user:ines", "lifted_reason": "the claim is settled"}
 CORRECTION = {"supersedes": ERASURE_ID, "corrected_by": "user:ines", "correction_reason": "a wrong month"}
 DISPUTE = {"dispute": "I never said that.", "disputed_at": NOW}
+RUN_ENDED = {"ended_at": NOW, "termination": "Completed", "turns": 2, "answer_was_cut": False}
+NOT_A_TERMINATION = {
+    "empty": "",
+    "another word": "Exploded",
+    "another case": "completed",
+    "two at once": "Completed|Deadline",
+    "a newline": "Completed\n",
+    "two lines": "Deadline\nCompleted",
+    "something before": " Deadline",
+    "a code without a word": "gateway.",
+    "another dot": "gatewayxbusy",
+    "a word of what was said": "gateway.the answer was 42",
+    "41 letters": "gateway." + "x" * 41,
+}
+NOT_IDENTIFIERS = {
+    "a newline": ["note-7\n"],
+    "a space": ["note 7"],
+    "an accent": ["notiz-ä"],
+    "129 characters": ["x" * 129],
+    "an empty one": ["note-7", ""],
+    "only an empty one": [""],
+    "none in it": ["note-7", None],
+    "two in one": ["note-7,note-8"],
+    "a table": [["note-7"], ["note-8"]],
+}
 CALL_TIMES = ("queue_ms", "load_ms", "prompt_ms", "generation_ms", "first_chunk_ms", "first_answer_ms", "total_ms")
 BY_HAND: list[ByHand] = [
     *misshapen("org_id_is_an_identifier", "organisation", "org_id"),
@@ -1056,6 +1190,131 @@ BY_HAND: list[ByHand] = [
             "no id": {"subject_id": None},
         }.items()
     ),
+    *misshapen("run_has_its_identifiers", "agent_run", "run_id", "agent", "model", "asked_by"),
+    case("tier_of_a_run_is_known", "agent_run", "another word", tier="cheap"),
+    case("tier_of_a_run_is_known", "agent_run", "another case", tier="Fast"),
+    *(
+        case("termination_is_known", "agent_run", what, **{**RUN_ENDED, "termination": word})
+        for what, word in {**NOT_A_TERMINATION, "none": "none"}.items()
+    ),
+    *(case("ended_run_says_how", "agent_run", f"no {name}", **{**RUN_ENDED, name: None}) for name in RUN_ENDED),
+    *(case("ended_run_says_how", "agent_run", f"only {name}", **{name: RUN_ENDED[name]}) for name in RUN_ENDED),
+    case("ended_run_says_how", "agent_run", "a detail and no end", detail="no such tool"),
+    case("run_ends_after_it_starts", "agent_run", "before", **{**RUN_ENDED, "ended_at": NOW - timedelta(seconds=1)}),
+    case("run_ends_after_it_starts", "agent_run", "no time allowed", deadline_at=NOW),
+    case("run_counts_from_zero", "agent_run", "minus one turn", **{**RUN_ENDED, "turns": -1}),
+    case("run_counts_from_zero", "agent_run", "no turn allowed", turn_limit=0),
+    *(
+        case("detail_is_plain", "agent_run", what, **RUN_ENDED, detail=detail)
+        for what, detail in {
+            "empty": "",
+            "201 characters": "x" * 201,
+            "two lines": "one\ntwo",
+            "a newline": "no such tool\n",
+            "a name": "no candidate Zoë",
+            "a quote": 'no "tool"',
+            "a bracket": "no <tool>",
+            "a brace": '{"id": 7}',
+        }.items()
+    ),
+    *(
+        case("run_digest_and_salt_length", "agent_run", f"{name} of {length} bytes", **{name: bytes(length)})
+        for name, lengths in {"specification_digest": (0, 31, 33), "salt": (0, 15, 17)}.items()
+        for length in lengths
+    ),
+    case("documents_are_identifiers", "agent_run", "101", documents=[f"note-{number}" for number in range(101)]),
+    *(
+        case(rule, table, what, **{column: names})
+        for rule, table, column in (
+            ("documents_are_identifiers", "agent_run", "documents"),
+            ("agents_are_identifiers", "evaluation", "agents"),
+        )
+        for what, names in NOT_IDENTIFIERS.items()
+    ),
+    *misshapen("tool_is_an_identifier", "agent_call", "tool"),
+    *(
+        case("arguments_digest_length", "agent_call", f"{length} bytes", arguments_digest=bytes(length))
+        for length in (0, 31, 33)
+    ),
+    case("outcome_is_known", "agent_call", "another word", outcome="lost"),
+    case("outcome_is_known", "agent_call", "another case", outcome="Done"),
+    case("outcome_is_known", "agent_call", "empty", outcome=""),
+    case("only_an_invented_tool_has_no_name", "agent_call", "done and nameless", tool=None),
+    case("only_an_invented_tool_has_no_name", "agent_call", "invented with a name", outcome="invented"),
+    case("tool_call_counts_from_one", "agent_call", "number zero", number=0),
+    case("tool_call_counts_from_one", "agent_call", "turn zero", turn=0),
+    *(
+        case(rule, table, str(value), took_ms=value)
+        for rule, table in (
+            ("tool_call_time_counts_from_zero", "agent_call"),
+            ("result_time_counts_from_zero", "evaluation_result"),
+        )
+        for value in (-1.0, float("inf"), float("-inf"), float("nan"))
+    ),
+    *misshapen("evaluation_has_its_identifiers", "evaluation", "model", "digest", "by"),
+    case("provider_of_an_evaluation_is_known", "evaluation", "another word", provider="anthropic"),
+    case("provider_of_an_evaluation_is_known", "evaluation", "another case", provider="Ollama"),
+    *(
+        case(rule, table, what, **{column: value})
+        for rule, table, column in (
+            ("settings_are_by_name", "evaluation", "settings"),
+            ("aspects_are_by_name", "evaluation_result", "aspects"),
+        )
+        for what, value in {"a list": "[]", "a text": '"temperature"', "null": "null", "a number": "1"}.items()
+    ),
+    *(
+        case("suites_hash_is_a_digest", "evaluation", what, suites_hash=value)
+        for what, value in {
+            "empty": "",
+            "63 digits": "0" * 63,
+            "65 digits": "0" * 65,
+            "another case": "A" * 64,
+            "another letter": "g" * 64,
+            "a newline": "0" * 64 + "\n",
+        }.items()
+    ),
+    case("agents_are_identifiers", "evaluation", "none", agents=[]),
+    case("agents_are_identifiers", "evaluation", "51", agents=[f"agent-{number}" for number in range(51)]),
+    case("evaluation_counts_from_one", "evaluation", "no case", cases=0),
+    case("evaluation_counts_from_one", "evaluation", "no trial", trials=0),
+    case("evaluation_counts_from_one", "evaluation", "1,001 trials", trials=1001),
+    case("evaluation_ends_after_it_starts", "evaluation", "before", ended_at=NOW - timedelta(seconds=1)),
+    *misshapen("result_names_agent_and_case", "evaluation_result", "agent", "case_id"),
+    *(
+        case("kind_of_case_is_words", "evaluation_result", what, kind=kind)
+        for what, kind in {
+            "empty": "",
+            "another case": "Right tool",
+            "41 letters": "x" * 41,
+            "a newline": "right tool\n",
+            "a digit": "kind 7",
+            "an accent": "bon été",
+        }.items()
+    ),
+    *(
+        case("termination_of_a_result_is_known", "evaluation_result", what, termination=word)
+        for what, word in NOT_A_TERMINATION.items()
+    ),
+    *(
+        case("infrastructure_is_plain", "evaluation_result", what, passed=None, infrastructure=why)
+        for what, why in {
+            "empty": "",
+            "81 characters": "x" * 81,
+            "a newline": "gateway.busy\n",
+            "a quote": 'said "no"',
+            "an accent": "échec",
+        }.items()
+    ),
+    case("unjudged_says_why", "evaluation_result", "no reason", passed=None),
+    case("unjudged_says_why", "evaluation_result", "a reason and passed", infrastructure="gateway.busy"),
+    case("unjudged_says_why", "evaluation_result", "a reason and failed", passed=False, infrastructure="gateway.busy"),
+    case("result_counts_from_zero", "evaluation_result", "trial zero", trial=0),
+    case("result_counts_from_zero", "evaluation_result", "minus one turn", turns=-1),
+    case("result_counts_from_zero", "evaluation_result", "minus one tool call", tool_calls=-1),
+    *(
+        case("transcript_is_a_list", "evaluation_result", what, transcript=value)
+        for what, value in {"an object": "{}", "a text": '"hello"', "null": "null"}.items()
+    ),
 ]
 
 
@@ -1139,6 +1398,33 @@ def test_a_call_that_ended_is_accepted(fields: Row, hand: psycopg.Connection[Any
     ],
 )
 def test_what_the_desk_writes_is_accepted(table: str, fields: Row, hand: psycopg.Connection[Any]) -> None:
+    with hand.transaction(force_rollback=True):
+        written(hand, table, fields)
+
+
+@pytest.mark.parametrize(
+    ("table", "fields"),
+    [
+        ("agent_run", RUN_ENDED),
+        ("agent_run", {**RUN_ENDED, "termination": "gateway.unavailable", "turns": 0, "answer_was_cut": True}),
+        (
+            "agent_run",
+            {**RUN_ENDED, "termination": "ToolFailure", "detail": "the tool's time, 10.0 s, was over: turn 2;"},
+        ),
+        ("agent_run", {"documents": []}),
+        ("agent_run", {"documents": ["x" * 128] * 100}),
+        ("agent_call", {"tool": None, "outcome": "invented"}),
+        ("agent_call", {"memory_id": MEMORY_ID, "recall_id": RECALL_ID, "took_ms": 0.0}),  # of neither is there a row
+        *(("agent_call", {"outcome": outcome.value}) for outcome in CallOutcome if outcome is not CallOutcome.INVENTED),
+        *(("agent_run", {**RUN_ENDED, "termination": ended.value}) for ended in Termination),
+        ("evaluation", {"ended_at": NOW, "digest": "sha256:7df6b6e09427", "provider": "scripted", "settings": "{}"}),
+        ("evaluation", {"agents": [f"agent-{number}" for number in range(50)], "trials": 1000}),
+        ("evaluation_result", {"passed": None, "infrastructure": "gateway.unavailable", "termination": "none"}),
+        ("evaluation_result", {"passed": False, "termination": "gateway.deadline", "turns": 0, "tool_calls": 0}),
+        *(("evaluation_result", {"termination": ended.value}) for ended in Termination),
+    ],
+)
+def test_what_runs_and_evaluations_write_is_accepted(table: str, fields: Row, hand: psycopg.Connection[Any]) -> None:
     with hand.transaction(force_rollback=True):
         written(hand, table, fields)
 

@@ -34,13 +34,14 @@ def test_the_examples_run_and_print_what_their_comments_say(
         with contextlib.redirect_stdout(output):
             exec(compile(example, "README.md", "exec"), names)
         printed.append(output.getvalue().splitlines())
-    store, desk, chat = printed
+    store, desk, chat, agents = printed
     assert store[0] == "recency no embedder is configured"
     assert store[1].startswith("<memories boundary=")
     assert store[-2:] == ["r-813", "1"]
     assert desk == ["1", "answered"]
     (said,) = chat
     assert said.startswith("no chat model is configured: ")
+    assert agents == ["Completed 1"]
 
 
 def test_every_command_is_in_the_table_and_no_other() -> None:

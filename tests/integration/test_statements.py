@@ -5,19 +5,24 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING, Any
+from uuid import uuid4
 
+import eval_rows
 import pytest
 from fakes import CANDIDATE, JOB, HashedWords, fact, observation, observe
 from model_calls import answered, called, failed, starting
 from rows import emptied, execute
+from run_rows import ran, tool_call
 from sqlalchemy import event
 
 from memory_core import Memory, MemoryStore, OnHold, Refused, Subject
 from memory_core.calls import Begun, Wait
-from memory_core.db.engine import engine_for
+from memory_core.db import agent_runs, evaluations
+from memory_core.db.engine import engine_for, organisation_transaction
 from memory_core.db.tables import TENANT_TABLES
 from memory_core.interchange import export_lines
 from memory_core.journal import CallJournal
+from memory_core.run_journal import AgentJournal
 from memory_core.sweeping import sweep
 
 if TYPE_CHECKING:
@@ -176,7 +181,7 @@ def test_showing_and_erasing_select_by_the_same_conditions(store: MemoryStore, l
 
 
 def everything(store: MemoryStore, desk: PrivacyDesk, database: Database) -> None:
-    """Make every call the store, the journal and the desk have, with every choice that changes what is sent."""
+    """Make every call the store, the journals and the desk have, with every choice that changes what is sent."""
     observe(store, "Could start in May.", subject=Subject("candidate", "c-8", "Ida", ("ida@example.org",)))
     observe(store, "Could start in May.", subject=Subject("candidate", "c-8", "Ada"))
     store.remember_many([fact("One."), fact("Needs two interviewers.", subject=JOB)])
@@ -202,7 +207,32 @@ def everything(store: MemoryStore, desk: PrivacyDesk, database: Database) -> Non
     assert isinstance(journal.begin(starting(run_id="r-3"), tokens_per_minute=100), Wait)
     journal.end(under_a_ceiling.call_id, answered())
     journal.refuse(starting(run_id="r-3"), failed())
+    by_agents(database)
     at_the_desk(store, desk, database)
+
+
+def by_agents(database: Database) -> None:
+    engine, run, trial = engine_for(database.application), "r-3", eval_rows.result()
+    ran(AgentJournal(engine, "acme"), tool_call(arguments='{"asked to": "May"}'), run_id=run)
+    with organisation_transaction(engine, "acme") as connection:
+        assert agent_runs.facts(connection, "acme", run)
+        assert agent_runs.calls(connection, "acme", run)
+        assert agent_runs.model_calls(connection, "acme", run)
+        assert agent_runs.recalls_of(connection, "acme", run)
+        agent_runs.written(connection, "acme", run, now=datetime.now(UTC))
+        agent_runs.withdrawn(connection, "acme", run)
+        agent_runs.agents(connection, "acme")
+        for termination in (None, "running", "Deadline"):
+            agent_runs.found(connection, "acme", run, agent="screening", termination=termination, limit=9)
+        tried, of = uuid4(), eval_rows.start()
+        evaluations.begin(connection, "acme", tried, of, now=None)
+        evaluations.add(connection, "acme", tried, trial, now=None)
+        assert evaluations.unfinished(connection, "acme", of) == tried
+        assert evaluations.recorded(connection, "acme", tried)
+        assert evaluations.results(connection, "acme", tried)
+        assert evaluations.transcript(connection, "acme", tried, trial.agent, trial.case_id, trial.trial)
+        evaluations.end(connection, "acme", tried, now=None)
+        assert evaluations.listed(connection, "acme")
 
 
 def at_the_desk(store: MemoryStore, desk: PrivacyDesk, database: Database) -> None:

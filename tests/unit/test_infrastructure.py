@@ -37,8 +37,9 @@ MODEL_SETTINGS = {
 KNOWN = {name.upper() for name in Settings.model_fields} | MODEL_SETTINGS
 COMMANDS = {
     "doctor",
-    "chat",
+    "eval",
     "pull",
+    "smoke",
     "sweep",
     "replay-erasures",
     "verify-trail",
@@ -419,7 +420,7 @@ def test_only_commands_that_exist_are_typed() -> None:
 
 def test_a_smoke_run_follows_the_check() -> None:
     typed = [re.findall(r"memory_core (\w+)", step)[0] for step in commands(section("Verify"))]
-    assert typed == ["doctor", "chat"]
+    assert typed == ["doctor", "eval", "smoke"]
     assert "eval suites" in section("Verify")
 
 

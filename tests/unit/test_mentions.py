@@ -372,9 +372,9 @@ def test_any_text_is_read_and_whole_names_are_among_what_is_found_in_part(text: 
         assert len({(mention.subject, mention.name) for mention in every}) == len(every)
 
 
-@given(st.lists(st.text("abcdefghijklm", min_size=5, max_size=9), min_size=2, max_size=3), st.data())
+@given(st.lists(st.text("bcdfghjklm", min_size=5, max_size=9), min_size=2, max_size=3), st.data())
 def test_a_word_of_a_name_with_one_slip_is_found_in_part(words: list[str], data: st.DataObject) -> None:
-    word = data.draw(st.sampled_from(words))
+    word = data.draw(st.sampled_from(words))  # without a vowel, so that no slip makes a common word such as mail
     at = data.draw(st.integers(0, len(word) - 2))
     slips = (word[:at] + "z" + word[at:], word[:at] + word[at + 1 :], word[:at] + "z" + word[at + 1 :])
     for slip in (*slips, word[:at] + word[at + 1] + word[at] + word[at + 2 :]):

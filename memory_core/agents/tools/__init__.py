@@ -1,0 +1,1 @@
+"""The tools that agents may call, by what they are about."""

@@ -1,0 +1,162 @@
+"""An evaluation: every case of the chosen agents tried, each trial on record at once, so that it can be resumed."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import asdict, dataclass
+from uuid import UUID
+
+from memory_core.agents.chat_model import ChatModel
+from memory_core.agents.specification import specification
+from memory_core.chatting import gateway_for, model_digest
+from memory_core.config import Settings
+from memory_core.db import database
+from memory_core.db import evaluations as recorded
+from memory_core.db.engine import organisation_transaction
+from memory_core.errors import MemoryCoreError, Refusal, Refused
+from memory_core.evals.suite import Case, suites, suites_hash
+from memory_core.evals.trial import scratch
+from memory_core.evals.trying import Asking, tried
+from memory_core.evaluations import CaseResult, EvaluationStart
+from memory_core.identity import new_id
+
+MOST_TRIALS = 1000
+UNJUDGED_IN_A_ROW = 5  # after so many nobody waits for the rest
+Progress = Callable[[int, int], None]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Planned:
+    """One trial that is to be made."""
+
+    agent: str
+    case: Case
+    trial: int
+    seed: int
+
+
+class Unjudged(MemoryCoreError):
+    """One trial after the other could not be judged; what was tried is on record, and the rest can be resumed."""
+
+    retryable = True
+
+
+def evaluate(
+    org_id: str,
+    *,
+    settings: Settings,
+    by: str,
+    agents: Sequence[str] = (),
+    trials: int = 1,
+    base_seed: int = 0,
+    asking: Asking | None = None,
+    fresh: bool = False,
+    model: ChatModel | None = None,
+    progress: Progress | None = None,
+) -> UUID:
+    """Try the agents' cases (of all agents unless some are named) and return the evaluation, which is on record.
+
+    An evaluation that was interrupted and is the same in everything is gone on with, unless `fresh`. The cases run on a
+    scratch database; calls to the model are the organisation's, and count under its ceiling. `model` takes the place of
+    the configured one. Raises `ModelNotConfigured`, `Refused`, a `DatabaseError`, or `Unjudged`.
+    """
+    names = sorted(set(agents)) or sorted(suites())
+    refuse_unless_known(names, trials=trials, base_seed=base_seed)
+    asking = asking or Asking()
+    asked = model or gateway_for(org_id, settings=settings)
+    models = sorted({asked.model_of(specification(name).tier) for name in names})
+    start = EvaluationStart(
+        model="+".join(models),
+        digest=model_digest(settings, models[0]) if model is None and len(models) == 1 else None,
+        provider="scripted" if model else settings.model_provider.value,
+        settings={**asdict(asking), **({} if model else _sent(settings))},
+        suites_hash=suites_hash(),
+        agents=tuple(names),
+        cases=sum(len(suites()[name].cases) for name in names),
+        trials=trials,
+        base_seed=base_seed,
+        by=by,
+    )
+    engine = database.usable_engine(settings)
+    with organisation_transaction(engine, org_id) as connection:
+        evaluation_id = None if fresh else recorded.unfinished(connection, org_id, start)
+        done = set() if evaluation_id is None else recorded.recorded(connection, org_id, evaluation_id)
+        if evaluation_id is None:
+            evaluation_id = new_id()
+            recorded.begin(connection, org_id, evaluation_id, start, now=None)
+    left = [one for one in planned(names, trials=trials, base_seed=base_seed) if _name(one) not in done]
+    if left:
+        with scratch(settings) as own:
+            in_scratch = database.usable_engine(own)
+            unjudged = 0
+            for number, one in enumerate(left, start=len(done)):
+                if progress:
+                    progress(number, start.cases * trials)
+                result = tried(
+                    one.case,
+                    specification(one.agent),
+                    asked,
+                    engine=in_scratch,
+                    settings=own,
+                    trial=one.trial,
+                    seed=one.seed,
+                    asking=asking,
+                )
+                with organisation_transaction(engine, org_id) as connection:
+                    recorded.add(connection, org_id, evaluation_id, result, now=None)
+                unjudged = _require_judged(result, unjudged)
+    with organisation_transaction(engine, org_id) as connection:
+        recorded.end(connection, org_id, evaluation_id, now=None)
+    return evaluation_id
+
+
+def planned(agents: Sequence[str], *, trials: int, base_seed: int) -> Iterator[Planned]:
+    """Yield every trial: the first of each case, then the second, so that an interrupted evaluation has tried each alike."""
+    for trial in range(1, trials + 1):
+        for agent in agents:
+            for case in suites()[agent].cases:
+                seed = seed_of(base_seed, agent=agent, case_id=case.id, trial=trial)
+                yield Planned(agent=agent, case=case, trial=trial, seed=seed)
+
+
+def seed_of(base_seed: int, *, agent: str, case_id: str, trial: int) -> int:
+    """Derive a trial's seed, of 31 bits, from the base seed: another for each trial, the same each time."""
+    hashed = hashlib.sha256(f"{base_seed} {agent} {case_id} {trial}".encode()).digest()
+    return int.from_bytes(hashed[:4], "big") >> 1
+
+
+def refuse_unless_known(agents: Sequence[str], *, trials: int, base_seed: int) -> None:
+    """Refuse agents that are none, a number of trials or a base seed that cannot be."""
+    for agent in agents:
+        specification(agent)
+    if isinstance(trials, bool) or not isinstance(trials, int) or not 1 <= trials <= MOST_TRIALS:
+        reason = f"must be a whole number from 1 to {MOST_TRIALS}"
+        raise Refused(Refusal(rule="trials_range", field="trials", reason=reason))
+    if isinstance(base_seed, bool) or not isinstance(base_seed, int) or not 0 <= base_seed < 2**63:
+        raise Refused(Refusal(rule="seed_range", field="seed", reason="must be a whole number from 0, of 63 bits"))
+
+
+def _sent(settings: Settings) -> dict[str, object]:
+    """Return what of the settings changes how a model answers."""
+    return {
+        "max_output_tokens_by_default": settings.model_max_output_tokens,
+        "reasoning_effort": settings.model_reasoning_effort and settings.model_reasoning_effort.value,
+        "context_tokens": settings.context_tokens,
+        "deadline_s_of_a_call": settings.model_deadline_s,
+    }
+
+
+def _name(one: Planned) -> tuple[str, str, int]:
+    return one.agent, one.case.id, one.trial
+
+
+def _require_judged(result: CaseResult, unjudged: int) -> int:
+    """Count the trials in a row that could not be judged; raises `Unjudged` where they are too many."""
+    unjudged = 0 if result.infrastructure is None else unjudged + 1
+    if unjudged >= UNJUDGED_IN_A_ROW:
+        raise Unjudged(
+            f"the last {unjudged} trials could not be judged ({result.infrastructure}); what was tried is on record. "
+            "See: python -m memory_core doctor; the same command goes on where it stopped"
+        )
+    return unjudged

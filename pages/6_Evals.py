@@ -1,0 +1,142 @@
+"""Evals: how well the agents call their tools, by the suites."""
+
+from collections.abc import Sequence
+from uuid import UUID
+
+import streamlit as st
+
+from memory_core.config import Tier
+from memory_core.errors import ModelNotConfigured
+from memory_core.evals.likeness import counterpart
+from memory_core.evals.results import evaluations, pass_shares, results, transcript
+from memory_core.evals.statistics import Interval
+from memory_core.evaluations import CaseResult, Evaluation
+from pages import Visitor, explained, gate, plain
+from pages.evals import cases_view, trend_view, trial_view, two_view
+from pages.evals.words import ASPECTS, named
+
+SECTIONS = ["Agents and cases", "Two evaluations", "Over time", "One trial"]
+ANOTHER = "qwen3:1.7b"
+NEWEST = 60  # evaluations that are drawn
+DEFINITIONS = f"""
+- **Case**: one task for one agent in a workspace of its own, with what has to come of it. **Trial**: one run of a case;
+  each has its own seed, derived from the base seed. Everybody in the cases is invented: no memory's text is ever in them.
+- **pass@1**: the share of judged trials that passed. **pass^k**: the chance that all of k trials of a case pass, by the
+  unbiased C(c, k) / C(n, k) of c passes in n judged trials, mean over the cases that have k judged trials.
+- **95 % interval**: Wilson's. Trials of one case are not independent of each other, so with several trials of each case the
+  interval of pass@1 is too narrow; that of pass^k is over cases, and rather too wide.
+- **Not judged**: the trial failed for a reason that is not the model's, such as a server that did not answer. Such trials are
+  counted apart, never dropped, and count in no share.
+- **How it ended** is apart from whether it **passed**: *Completed*, the model gave its answer. *ToolFailure*, an invented
+  tool, a malformed call, or a tool that failed past its retries. *Deadline*, its time was over. *TurnLimit*, it was asked as
+  often as it may be. *Cancelled*, somebody gave up on it. *gateway.…*, the model could not be asked; *none*, no run
+  began.
+- **Aspects**: {"; ".join(f"*{aspect}*, {meaning}" for aspect, meaning in ASPECTS.items())}. A trial passes when every aspect
+  that applies to its case is met.
+- **Sign test**: were two models equally good, how often would the cases in which they differ be split so unevenly or more?
+  Exact and two-sided; p under 0.05 is commonly taken for more than chance.
+"""
+
+
+def nothing(visitor: Visitor) -> None:
+    """Say how the first evaluation is made."""
+    st.info(
+        "No evaluation is on record in this organisation yet. It needs a chat model: MODEL_API_KEY has to be set, and the "
+        "model's server has to answer. See that both do, then try the agents; small models take minutes to hours on a CPU."
+    )
+    plain(f"python -m memory_core doctor\npython -m memory_core eval --org {visitor.org_id}")
+    st.text("Or, for the organisation that MEMORY_ORG names:")
+    plain("make eval-live")
+    if not visitor.settings.has_model:
+        st.warning("No model can be called now:")
+        plain(str(ModelNotConfigured()))
+
+
+def chosen_from(recorded: Sequence[Evaluation], label: str, name: str, default: Evaluation) -> Evaluation:
+    """Let an evaluation be chosen; the address keeps which."""
+    by_id = {str(one.evaluation_id): one for one in recorded}
+    key, asked = f"evals_{name}", st.query_params.get(name)
+    if asked is not None and asked not in by_id:
+        st.warning("The address names an evaluation that is not on record here, and is ignored:")
+        plain(asked)
+    st.session_state[key] = asked if asked in by_id else str(default.evaluation_id)
+
+    def to_address() -> None:
+        st.query_params[name] = st.session_state[key]
+
+    return by_id[
+        st.selectbox(label, list(by_id), format_func=lambda one: named(by_id[one]), key=key, on_change=to_address)
+    ]
+
+
+def read(visitor: Visitor, of: Evaluation) -> list[CaseResult]:
+    """Read the results of an evaluation."""
+    with explained():
+        return results(visitor.org_id, of.evaluation_id, settings=visitor.settings)
+
+
+def two(visitor: Visitor, recorded: Sequence[Evaluation], first: Evaluation, of_first: list[CaseResult]) -> None:
+    """Compare the chosen evaluation with another."""
+    other = counterpart(first, recorded)
+    if other is None:
+        st.info("One evaluation is on record, and it takes two. Try another model, such as:")
+        tiers = " ".join(f"MODEL_{tier.upper()}={ANOTHER}" for tier in Tier)
+        plain(f"{tiers} python -m memory_core eval --org {visitor.org_id}")
+        return
+    if st.query_params.get("against") == str(first.evaluation_id):  # chosen as the first meanwhile
+        del st.query_params["against"]
+    others = [one for one in recorded if one is not first]
+    second = chosen_from(others, "Compared with", "against", other)
+    two_view.show(first, second, {"first": of_first, "second": read(visitor, second)})
+
+
+def shares(visitor: Visitor, recorded: Sequence[Evaluation]) -> dict[UUID, Interval | None]:
+    """Read pass@1 of evaluations."""
+    with explained():
+        return pass_shares(visitor.org_id, [one.evaluation_id for one in recorded], settings=visitor.settings)
+
+
+def one_trial(visitor: Visitor, of: Evaluation, found: list[CaseResult]) -> None:
+    """Show one trial with its transcript."""
+
+    def said(one: CaseResult) -> list[dict[str, object]]:
+        with explained():
+            return transcript(
+                visitor.org_id,
+                of.evaluation_id,
+                agent=one.agent,
+                case_id=one.case_id,
+                trial=one.trial,
+                settings=visitor.settings,
+            )
+
+    trial_view.show(found, said)
+
+
+visitor = gate("engineer", title="Evals")
+st.title("Evals")
+st.caption(
+    "How well each agent calls its tools, case by case. Everybody in the cases is invented: no memory's text is here."
+)
+with explained():
+    recorded = evaluations(visitor.org_id, settings=visitor.settings)
+if not recorded:
+    nothing(visitor)
+else:
+    chosen = chosen_from(recorded, "Evaluation, newest first (UTC)", "evaluation", recorded[0])
+    found = read(visitor, chosen)
+    cases_view.head(chosen, found)
+    section = st.segmented_control(
+        "Section", SECTIONS, default=SECTIONS[0], required=True, key="evals_section", label_visibility="collapsed"
+    )
+    if section == "Two evaluations":
+        two(visitor, recorded, chosen, found)
+    elif section == "Over time":
+        drawn = recorded[:NEWEST]
+        trend_view.show(chosen, drawn, shares(visitor, drawn))
+    elif section == "One trial":
+        one_trial(visitor, chosen, found)
+    else:
+        cases_view.show(chosen, found)
+with st.expander("What the figures mean", icon=":material/info:"):
+    st.markdown(DEFINITIONS)

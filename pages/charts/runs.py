@@ -1,0 +1,91 @@
+"""The chart of what one run did in time."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from html import escape
+
+import plotly.graph_objects as go
+
+from memory_core.tracing import Standing, Step, StepKind
+from memory_core.units import in_time
+from pages.charts import AMBER, BLUE, GREEN, RED, titled
+from pages.runs.words import named, outcome_of, shortly
+
+VIOLET = "#7d5ba6"
+# In the order of the legend; what went wrong is hatched, so that no colour alone says it.
+DRAWN = {
+    (StepKind.RECALL, Standing.DONE): ("recall", VIOLET, ""),
+    (StepKind.MODEL, Standing.DONE): ("model answered", BLUE, ""),
+    (StepKind.MODEL, Standing.FAILED): ("model failed", RED, "/"),
+    (StepKind.MODEL, Standing.UNFINISHED): ("model: no end on record", AMBER, "."),
+    (StepKind.TOOL, Standing.DONE): ("tool done", GREEN, ""),
+    (StepKind.TOOL, Standing.FAILED): ("tool said no or failed", RED, "\\"),
+    (StepKind.TOOL, Standing.UNFINISHED): ("not carried out", AMBER, "x"),
+}
+MOST_STEPS = 60  # that are drawn
+LONGEST_NAME = 18
+LEAST_WIDTH = 0.004  # of the whole, so that a short step is seen
+
+
+def timeline(steps: Sequence[Step], *, until_ms: float | None) -> go.Figure:
+    """Return a run's steps one under the other over the time since its start; `until_ms` is when it ended, if that is known."""
+    labels = [f"{number} {_short(shortly(one))}" for number, one in enumerate(steps, start=1)]
+    whole = max([until_ms or 0.0, 1.0, *(one.since_ms + (one.took_ms or 0.0) for one in steps)])
+    chart = go.Figure()
+    for (kind, standing), (name, colour, pattern) in DRAWN.items():
+        some = [
+            (label, one)
+            for label, one in zip(labels, steps, strict=True)
+            if (one.kind, one.standing) == (kind, standing)
+        ]
+        if not some:
+            continue
+        said = [f"{_told(one)}<br>after {in_time(one.since_ms)}" for _, one in some]
+        if kind is StepKind.RECALL:
+            chart.add_scatter(
+                y=[label for label, _ in some],
+                x=[one.since_ms / 1000 for _, one in some],
+                mode="markers",
+                marker={"symbol": "diamond", "size": 11, "color": colour},
+                customdata=said,
+                hovertemplate="%{customdata}<extra></extra>",
+                name=name,
+            )
+            continue
+        # Without an end it is drawn until the run's own.
+        lengths = [whole - one.since_ms if one.took_ms is None else one.took_ms for _, one in some]
+        chart.add_bar(
+            y=[label for label, _ in some],
+            x=[max(length, whole * LEAST_WIDTH) / 1000 for length in lengths],
+            base=[one.since_ms / 1000 for _, one in some],
+            orientation="h",
+            marker={"color": colour, "pattern": {"shape": pattern, "size": 6}},
+            text=[in_time(one.took_ms) for _, one in some],
+            textposition="outside",
+            customdata=said,
+            hovertemplate="%{customdata}<extra></extra>",
+            name=name,
+        )
+    chart.update_yaxes(categoryorder="array", categoryarray=labels, autorange="reversed", type="category")
+    # With room for what is written behind a bar, and for a mark at the very start.
+    chart.update_xaxes(range=[-whole * 0.01 / 1000, whole * 1.25 / 1000], tickformat=",", nticks=8)
+    height = 150 + 26 * len(steps)
+    titled(
+        chart,
+        title=f"{len(steps):,} step{'' if len(steps) == 1 else 's'}",
+        x="Since its start (s)",
+        y="Step",
+        height=height,
+    )
+    chart.update_yaxes(title_standoff=24)  # beside the longest name, and not on it
+    return chart.update_layout(barmode="overlay", bargap=0.25, showlegend=True)
+
+
+def _told(one: Step) -> str:
+    took = f", {in_time(one.took_ms)}" if one.took_ms is not None else ""
+    return escape(f"{one.kind} {named(one)}: {outcome_of(one)}{took}")
+
+
+def _short(name: str) -> str:
+    return escape(name if len(name) <= LONGEST_NAME else f"{name[: LONGEST_NAME - 1]}…")

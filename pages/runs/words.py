@@ -1,0 +1,84 @@
+"""How a run's end and its steps are worded."""
+
+from __future__ import annotations
+
+from memory_core import Memory, Origin, State
+from memory_core.characters import shown_whole
+from memory_core.run_records import CallOutcome, Termination
+from memory_core.tracing import RunTrace, Step, StepKind
+from memory_core.units import in_utc
+
+RUNNING = "running"  # what `found_runs` takes for a run without an end
+GATEWAY = {
+    "gateway.not_configured": "no chat model is configured",
+    "gateway.invalid_request": "the model's server, or the gateway before it, does not take such a request",
+    "gateway.unauthorized": "the model's server does not accept the key",
+    "gateway.rate_limited": "more tokens or requests than a minute allows",
+    "gateway.busy": "as many calls waited for the model as may wait",
+    "gateway.unavailable": "the model's server was away, failed, or broke off",
+    "gateway.deadline": "the model gave no whole answer in time",
+    "gateway.cancelled": "a call to the model was given up",
+}
+ENDS = {
+    Termination.COMPLETED.value: "The model gave its answer.",
+    Termination.TOOL_FAILURE.value: "A tool call went wrong for good: a tool that does not exist, a call that cannot be "
+    "read, or a tool that failed also when it was tried again.",
+    Termination.DEADLINE.value: "Its time was over before the model had answered.",
+    Termination.TURN_LIMIT.value: "The model was asked as often as it may be, and gave no answer.",
+    Termination.CANCELLED.value: "Somebody gave up on it, or something that it was shown was erased while it ran.",
+    **{code: f"A call to the model failed: {what}." for code, what in GATEWAY.items()},
+}
+FINISHES = {
+    "stop": "answered",
+    "tool_calls": "asked for tools",
+    "length": "cut at its output cap",
+    "content_filter": "kept back in part",
+    "other": "ended for a reason of the server's own",
+}
+CALLS = {
+    CallOutcome.DONE: "It was carried out.",
+    CallOutcome.INVALID_ARGUMENTS: "The arguments are not as the tool's schema wants them.",
+    CallOutcome.NOT_FOUND: "The arguments name something that is not there.",
+    CallOutcome.REFUSED: "A rule of the workspace or of the store said no.",
+    CallOutcome.FAILED: "The tool itself could not do it.",
+    CallOutcome.TOO_SLOW: "The tool did not answer within its time, and was left.",
+    CallOutcome.INVENTED: "No such tool was offered; its name is not kept.",
+    CallOutcome.MALFORMED: "The arguments are no JSON object, or too long.",
+    CallOutcome.NOT_CARRIED_OUT: "The run ended first.",
+}
+
+
+def end_of(run: RunTrace) -> str | None:
+    """Return how a run ended as one word or code; None where no end can be on record."""
+    if run.facts is None:
+        return None
+    return run.facts.termination or ("cut off" if run.is_cut_off else RUNNING)
+
+
+def outcome_of(step: Step) -> str:
+    """Say what a step came to."""
+    return FINISHES.get(step.outcome, step.outcome) if step.kind is StepKind.MODEL else step.outcome
+
+
+def named(step: Step) -> str:
+    """Name the tool, the model or the ranking of a step."""
+    return step.name or "(not offered)"
+
+
+def shortly(step: Step) -> str:
+    """Name a step in a chart."""
+    return "recall" if step.kind is StepKind.RECALL else named(step)
+
+
+def origin_of(memory: Memory) -> str:
+    """Say whose assertion a memory is."""
+    return f"{'stated' if memory.origin is Origin.PERSON else 'inferred'} by {memory.author}"
+
+
+def text_of(memory: Memory) -> str:
+    """Return a memory's text with nothing invisible in it, or what became of it."""
+    if memory.text is not None:
+        return shown_whole(memory.text)
+    if memory.state is State.FORGOTTEN and memory.forgotten_at:
+        return f"(erased on {in_utc(memory.forgotten_at)} UTC by {memory.forgotten_by})"
+    return f"(swept on {in_utc(memory.swept_at)} UTC, as it had expired)" if memory.swept_at else "(the text is gone)"
