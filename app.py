@@ -8,6 +8,7 @@ import streamlit as st
 
 from memory_core import Overview, State
 from memory_core.health import checks
+from memory_core.roles import Act
 from pages import Visitor, explained, figures, gate, in_order, plain
 from pages.desk.words import many
 
@@ -100,16 +101,19 @@ def due(visitor: Visitor) -> None:
         plain(
             "\n".join(f"{one.kind} of {one.subject or one.memory_id}, due {one.review_on}" for one in found.to_review)
         )
-    if found.open:
+    if waits := sum(one.agreed is None for one in visitor.desk().waiting_for_second()):
+        st.warning(f"For a second officer: {many(waits, 'act waits', 'acts wait')} for a decision, under Requests.")
+    if found.open or waits:
         st.page_link(
             "pages/2_Requests.py", label=many(found.open, "open request", "open requests"), icon=":material/inbox:"
         )
 
 
-visitor = gate("dpo", title="Home")
+visitor = gate(Act.OVERVIEW, title="Home")
 st.title("What is held")
 with explained():
-    due(visitor)
+    if visitor.may(Act.READ_REGISTER):
+        due(visitor)
     now_held = visitor.store().overview()
 if now_held.counts:
     in_figures(now_held)

@@ -3,6 +3,7 @@
 from memory_core.chatting import gateway_for
 from memory_core.config import Tier
 from memory_core.errors import (
+    AwaitingSecond,
     BadVector,
     CallCancelled,
     ChangedMeanwhile,
@@ -15,6 +16,7 @@ from memory_core.errors import (
     EmbedderError,
     EmbedderTimeout,
     EmbedderUnavailable,
+    Forbidden,
     GatewayError,
     InvalidRequest,
     LedgerUnusable,
@@ -55,9 +57,11 @@ from memory_core.model import (
     State,
     Subject,
 )
+from memory_core.roles import Identity
 from memory_core.store import MemoryStore
 
 __all__ = [
+    "AwaitingSecond",
     "BadVector",
     "Block",
     "CallCancelled",
@@ -73,11 +77,13 @@ __all__ = [
     "EmbedderTimeout",
     "EmbedderUnavailable",
     "Erasure",
+    "Forbidden",
     "FoundSubject",
     "Gateway",
     "GatewayError",
     "Held",
     "HeldMemory",
+    "Identity",
     "InvalidRequest",
     "Kind",
     "LedgerUnusable",

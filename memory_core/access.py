@@ -10,13 +10,14 @@ from uuid import UUID
 from sqlalchemy import Engine
 
 from memory_core.answering import answered_request
+from memory_core.approving import four_eyes
 from memory_core.db import desk, held, measures, organisations, requests, subjects, trail
 from memory_core.db.engine import organisation_transaction
 from memory_core.errors import ChangedMeanwhile, Refusal, Refused
 from memory_core.identifiers import identifier_refusal
 from memory_core.model import Subject
 from memory_core.restoring import RestoreWatch
-from memory_core.rights import AccessPackage, PackageItem
+from memory_core.rights import AccessPackage, HeavyAct, PackageItem
 from memory_core.rules.erasure import reason_refusal
 from memory_core.rules.jurisdiction import law_of
 from memory_core.rules.mentions import Names
@@ -41,13 +42,17 @@ def access_package(
     `left_out` gives, by memory, why its text is not handed out (Art. 15(4)). `expecting` is the `readable` of the package
     that was looked at: raises `ChangedMeanwhile` where it is another by now. With `release` it is on record as an export,
     else as a look. Raises `Refused` for a reason that is none, a memory that is not the subject's, and a release for a
-    request whose identity was not made sure or that was closed without an answer.
+    request whose identity was not made sure or that was closed without an answer; `AwaitingSecond` where another officer
+    has to agree to a release.
     """
     reasons = dict(left_out or {})
     for refused in (identifier_refusal(by, field="by"), *(reason_refusal(one) for one in reasons.values())):
         if refused:
             raise Refused(refused)
-    with organisation_transaction(engine, org_id) as connection:
+    with (
+        four_eyes(engine, org_id, by=by, clock=clock) as second,
+        organisation_transaction(engine, org_id) as connection,
+    ):
         now = clock() if clock else None
         if release:
             RestoreWatch(org_id, folder).require_sound(connection)
@@ -87,6 +92,20 @@ def access_package(
         if expecting is not None and package.readable != expecting:
             why = "something about them was written, erased or disputed since it was looked at; look through it again"
             raise ChangedMeanwhile(field="package", reason=why)
+        if release:
+            second.require(
+                connection,
+                HeavyAct.RELEASE,
+                {
+                    "subject": [subject.type, subject.id],
+                    "reference": reference,
+                    "readable": package.readable,
+                    "left out": sorted((str(memory_id), reason) for memory_id, reason in reasons.items()),
+                },
+                subject=subject,
+                count=len(items),
+                reason=f"to answer {reference}" if reference else "for no request",
+            )
         for memory_id, reason in sorted(reasons.items()) if release else ():
             trail.record(
                 connection,

@@ -5,7 +5,6 @@ from __future__ import annotations
 import argparse
 import dataclasses
 import sys
-from pathlib import Path
 
 from memory_core import console
 from memory_core.agents.runs import AgentRun, CalledTool
@@ -36,7 +35,7 @@ def run_run(options: argparse.Namespace, chosen: Settings) -> int:
         settings=chosen,
         asked_by=options.by or console.operator(),
         run_id=options.run_id,
-        documents=[document(name) for name in options.document],
+        documents=[document(name, number) for number, name in enumerate(options.document, start=1)],
         with_memories=not options.no_memory,
         deadline_s=options.deadline,
         must_call=options.must_call,
@@ -101,10 +100,7 @@ def run_eval(options: argparse.Namespace, chosen: Settings) -> int:
         options,
         {
             "evaluation": dataclasses.asdict(evaluation),
-            "scores": [
-                {**dataclasses.asdict(one), "aspects": {str(name): share for name, share in one.aspects.items()}}
-                for one in (*scores(found, evaluation.trials), everything)
-            ],
+            "scores": [dataclasses.asdict(one) for one in (*scores(found, evaluation.trials), everything)],
             "threshold": options.threshold,
             "passed": reached >= options.threshold and not unjudged,
         },
@@ -117,10 +113,10 @@ def run_eval(options: argparse.Namespace, chosen: Settings) -> int:
     return 0 if reached >= options.threshold and not unjudged else 1
 
 
-def document(name: str) -> Document:
-    """Read a file as a retrieved document, named as the file is; raises `Refused`."""
+def document(name: str, number: int) -> Document:
+    """Read a file as a retrieved document, by its number: a file's name may name somebody, and stays on record."""
     with console.opened(name) as stream:
-        return Document(source=Path(name).name, text=stream.read().decode("utf-8", "replace"))
+        return Document(source=f"file-{number}", text=stream.read().decode("utf-8", "replace"))
 
 
 def say_call(call: CalledTool) -> None:

@@ -10,9 +10,10 @@ import signal
 import sys
 import threading
 from collections.abc import Callable, Sequence
+from functools import partial
 from typing import Any
 
-from memory_core import agent_commands, commands, console, desk_commands, model_commands
+from memory_core import agent_commands, commands, console, desk_commands, member_commands, model_commands
 from memory_core.config import Tier, settings
 from memory_core.errors import MemoryCoreError
 from memory_core.model import Ranking
@@ -57,17 +58,7 @@ def _end(number: int, frame: object) -> None:
 def parser() -> argparse.ArgumentParser:
     """Build the parser of every command."""
     top = argparse.ArgumentParser(prog="python -m memory_core", description="The memory store's command line.")
-    every = top.add_subparsers(metavar="COMMAND", required=True)
-
-    def command(name: str, run: Any, text: str, *, org: bool = True, as_json: bool = True) -> argparse.ArgumentParser:
-        added = every.add_parser(name, help=text, description=text)
-        added.set_defaults(run=run)
-        if org:
-            added.add_argument("--org", help="the organisation (default: MEMORY_ORG, else demo)")
-        if as_json:
-            added.add_argument("--json", action="store_true", help="answer in JSON")
-        return added
-
+    command = partial(_command, top.add_subparsers(metavar="COMMAND", required=True))
     migrate = command("migrate", commands.run_migrate, "Bring the database to this version's schema.", org=False)
     migrate.add_argument("--sql", action="store_true", help="print the statements, touch nothing")
 
@@ -93,6 +84,9 @@ def parser() -> argparse.ArgumentParser:
     recall.add_argument("--ranking", help="recency, dense, lexical or hybrid (default: the best that answers)")
     recall.add_argument("--kind", action="append", dest="kinds", help="only this kind; may be given twice")
     recall.add_argument("--run", dest="run_id", help="the run it is for (default: a preview of its own)")
+    recall.add_argument(
+        "--because", help="why you look, in at most 200 characters; of a preview, which is a disclosure to you"
+    )
 
     held = command("held", commands.run_held, "Show everything held about a subject; the look is on record.")
     held.add_argument("--by", help="who looks, such as user:ines (default: the user logged in here)")
@@ -107,13 +101,29 @@ def parser() -> argparse.ArgumentParser:
     embed.add_argument("--model", help="change the organisation to this model: minilm or ollama:<model>")
 
     _add_desk_commands(command)
+    _add_member_commands(command)
     _add_model_commands(command)
     _add_agent_commands(command)
     command("demo", commands.run_demo, "Fill an empty organisation with a believable demo.")
     serve = command("serve", commands.run_serve, "Start the workbench on a free local port.", org=False, as_json=False)
     serve.add_argument("--demo", action="store_true", help="fill the embedded database's demo organisation first")
     serve.add_argument("--port", type=int, help="the port (default: the first free one from 8501)")
+    serve.add_argument(
+        "--address", default="127.0.0.1", help="where to listen; without a sign-in only on this machine's own"
+    )
     return top
+
+
+def _command(
+    among: Any, name: str, run: Any, text: str, *, org: bool = True, as_json: bool = True
+) -> argparse.ArgumentParser:
+    added: argparse.ArgumentParser = among.add_parser(name, help=text, description=text)
+    added.set_defaults(run=run)
+    if org:
+        added.add_argument("--org", help="the organisation (default: MEMORY_ORG, else demo)")
+    if as_json:
+        added.add_argument("--json", action="store_true", help="answer in JSON")
+    return added
 
 
 def _add_desk_commands(command: Callable[..., argparse.ArgumentParser]) -> None:
@@ -147,6 +157,24 @@ def _add_desk_commands(command: Callable[..., argparse.ArgumentParser]) -> None:
         "Check the trail from its first line to its last; exit status 1 names the first that does not hold.",
     )
     verifying.add_argument("--head", help="a head that was printed before, NUMBER:HASH: shows also a missing end")
+
+
+def _add_member_commands(command: Callable[..., argparse.ArgumentParser]) -> None:
+    """Add what is about members."""
+    member = command("member", None, "Say who is a member, and in which role.", org=False, as_json=False)
+    act = partial(_command, member.add_subparsers(metavar="ACT", required=True))
+    adding = act("add", member_commands.run_add, "Give somebody a role; the first admin is added by this command only.")
+    listing = act("list", member_commands.run_list, "Show the members, each role on a line.")
+    listing.add_argument("--removed", action="store_true", help="show also those who were removed")
+    removing = act("remove", member_commands.run_remove, "Take a role from somebody, or all; it counts at once.")
+    for added in (adding, removing):
+        added.add_argument("--issuer", required=True, metavar="URL", help="the provider, as its tokens name it")
+        added.add_argument("--subject", required=True, metavar="SUB", help="whom the provider's tokens mean")
+        added.add_argument("--by", help="who does it, such as user:ines (default: the user logged in here)")
+    adding.add_argument("--role", required=True, help="dpo, engineer, auditor or admin")
+    adding.add_argument("--name", required=True, help="what the trail calls them, such as user:ines")
+    adding.add_argument("--email", help="for people to recognise them; nothing is decided by it")
+    removing.add_argument("--role", help="this role only (default: all of theirs)")
 
 
 def _add_model_commands(command: Callable[..., argparse.ArgumentParser]) -> None:

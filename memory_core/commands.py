@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import dataclasses
 import sys
+from secrets import token_bytes
 from typing import Any
 
 from memory_core import console, serving
@@ -12,13 +13,19 @@ from memory_core.config import Settings
 from memory_core.db import database
 from memory_core.errors import EmbedderError
 from memory_core.interchange import export_lines, import_lines, left_out, read_lines
+from memory_core.leaving import what_may_leave
 from memory_core.model import Held, HeldMemory, Recall, Subject
+from memory_core.previewing import preview
 from memory_core.prompt.fence import quoted
 from memory_core.restoring import ledger_state
 from memory_core.seeding import seed_demo, seed_requests
 from memory_core.store import MemoryStore
 
 LEDGER_BEHIND = "it is erased, but its entry is not in the ledger outside yet: {folder} cannot be written; see doctor\n"
+OBSERVATIONS_STAY = (
+    "the model is outside the private network: observations are left out, as the organisation has not let them leave"
+)
+ON_THE_COMMAND_LINE = "a preview on the command line"
 DEMO = "demo"  # the default of MEMORY_ORG: never an organisation that somebody named
 
 
@@ -88,17 +95,28 @@ def run_export(options: argparse.Namespace, chosen: Settings) -> None:
 
 
 def run_recall(options: argparse.Namespace, chosen: Settings) -> None:
-    """Recall, and show how it chose."""
-    with MemoryStore.open(org_of(options, chosen), settings=chosen) as store:
-        recall = store.recall(
+    """Recall, and show how it chose; a preview of it unless it is for a run."""
+    org_id = org_of(options, chosen)
+    wanted = {"limit": options.limit, "token_budget": options.token_budget, "ranking": options.ranking}
+    if options.run_id:
+        with MemoryStore.open(org_id, settings=chosen) as store:
+            recall = store.recall(
+                options.query, run_id=options.run_id, kinds=options.kinds, because=options.because, **wanted
+            )
+    else:
+        recall = preview(
+            org_id,
             options.query,
-            run_id=options.run_id or "command-line",
-            limit=options.limit,
-            token_budget=options.token_budget,
+            run_id="command-line",
             kinds=options.kinds,
-            ranking=options.ranking,
-            purpose="run" if options.run_id else "preview",
+            by=console.operator(),
+            because=ON_THE_COMMAND_LINE if options.because is None else options.because,
+            key=token_bytes(32),
+            settings=chosen,
+            **wanted,
         )
+        if what_may_leave(database.usable_engine(chosen), org_id, chosen).observations_stay:
+            sys.stderr.write(f"{OBSERVATIONS_STAY}\n")
     # What stands in no block was not disclosed, so its text is not handed out here either.
     disclosed = tuple(
         one if one.shown else dataclasses.replace(one, memory=dataclasses.replace(one.memory, text=None))
@@ -193,13 +211,14 @@ def run_demo(options: argparse.Namespace, chosen: Settings) -> None:
 
 def run_serve(options: argparse.Namespace, chosen: Settings) -> None:
     """Become the workbench's server; with ``--demo``, an embedded database gets the demo first."""
-    port = serving.port_to_serve(chosen, port=options.port)  # what would be refused is refused before any work
+    # What would be refused is refused before any work.
+    port = serving.port_to_serve(chosen, port=options.port, address=options.address)
     if options.demo and chosen.database_url is None and chosen.memory_org == DEMO:
         if seed_demo(database.usable_engine(chosen), DEMO):
             seed_requests(database.usable_engine(chosen), DEMO)
         embed_new(DEMO, chosen)
         database.release(chosen)
-    serving.serve(port)
+    serving.serve(port, options.address)
 
 
 def org_of(options: argparse.Namespace, chosen: Settings) -> str:

@@ -17,6 +17,7 @@ from pydantic_settings import BaseSettings, SettingsConfigDict
 from sqlalchemy import URL, make_url
 from sqlalchemy.exc import ArgumentError
 
+from memory_core.addresses import is_inside
 from memory_core.errors import SettingsError
 from memory_core.identifiers import identifier_refusal
 
@@ -68,8 +69,11 @@ class Settings(BaseSettings):
     memory_embedder: str = "auto"
     ollama_host: str = "http://127.0.0.1:11434"
     app_env: Literal["development", "production"] = "development"
+    memory_session_hours: float = Field(default=8, gt=0, le=720, allow_inf_nan=False)
+    memory_contact: str = ""
     model_provider: Provider = Provider.OLLAMA
     model_base_url: str | None = None
+    model_outside: bool = False
     model_fast: str | None = None
     model_balanced: str | None = None
     model_deep: str | None = None
@@ -182,6 +186,13 @@ class Settings(BaseSettings):
                     raise ValueError(f"MODEL_{tier.upper()}: is not set; name the model that serves this tier")
         return self
 
+    @field_validator("memory_contact")
+    @classmethod
+    def _is_a_line(cls, value: str) -> str:
+        if len(value) > 200 or not (value.isprintable() or value == ""):
+            raise ValueError("must be one line of at most 200 characters: whom to ask for a membership")
+        return value
+
     @property
     def has_model(self) -> bool:
         """Say whether a chat model is configured."""
@@ -194,6 +205,11 @@ class Settings(BaseSettings):
         if self.model_provider is Provider.OLLAMA:
             return address.removesuffix("/v1")
         return address if urlsplit(address).path else f"{address}/v1"
+
+    @property
+    def model_is_outside(self) -> bool:
+        """Say whether what is sent to the chat model leaves the private network, by its address or as MODEL_OUTSIDE says."""
+        return self.model_outside or not is_inside(self.model_address)
 
     def model_of(self, tier: Tier) -> str:
         """Return the model that serves a tier."""

@@ -11,11 +11,13 @@ import psutil
 
 from memory_core.config import DEFAULT_MODEL, Provider, ReasoningEffort, Settings, Tier
 from memory_core.db import calls, database, organisations
-from memory_core.db.engine import organisation_transaction
+from memory_core.db.engine import organisation_transaction, transaction
+from memory_core.db.workspace import may_make_workspaces
 from memory_core.errors import GatewayError, InvalidRequest, MemoryCoreError, Unauthorized
 from memory_core.gateway.inspection import Inspector, LoadedModel, ModelFacts, with_tag
 from memory_core.gateway.listing import listed_models
 from memory_core.health import Check, checks
+from memory_core.leaving import what_may_leave
 from memory_core.symptoms import NEWEST, symptoms
 
 LEAST_CONTEXT, LEAST_DEADLINE_S = 512, 1.0
@@ -26,12 +28,29 @@ LOOPBACK = ("127.0.0.1", "::1", "localhost")
 def diagnosis(settings: Settings, org_id: str) -> list[Check]:
     """Check everything that a run of an organisation needs, and what its newest calls say; never raises an own error."""
     found = checks(settings, org_id)
-    return [*found, *model_checks(settings), *(_newest_calls(settings, org_id) if all_served(found) else ())]
+    served = all_served(found)
+    leaves = _leaves(settings, org_id) if served and settings.has_model else ()
+    room = _room_for_runs(settings) if served else ()
+    return [*found, *room, *model_checks(settings), *leaves, *(_newest_calls(settings, org_id) if served else ())]
 
 
 def all_served(found: list[Check]) -> bool:
     """Say whether nothing was found that stops a run."""
     return all(check.ok or not check.stops_runs for check in found)
+
+
+def _room_for_runs(settings: Settings) -> Iterator[Check]:
+    """Check that a run can make its workspace, which is temporary tables."""
+    engine = database.usable_engine(settings)
+    with transaction(engine) as connection:
+        may = may_make_workspaces(connection)
+    if not may:
+        yield Check(
+            part="Temporary tables",
+            ok=False,
+            found=f"{engine.url.username} may make none, and the workspace of an agent's run is such",
+            mend=f"GRANT TEMPORARY ON DATABASE {engine.url.database} TO {engine.url.username};    # as its owner",
+        )
 
 
 def model_checks(settings: Settings) -> Iterator[Check]:
@@ -59,6 +78,24 @@ def model_checks(settings: Settings) -> Iterator[Check]:
             yield from _model(settings, inspector, model, tiers)
         yield _context(settings)
         yield from _memory(settings, inspector)
+
+
+def _leaves(settings: Settings, org_id: str) -> Iterator[Check]:
+    """Say whether what the model is sent leaves the private network, and what of the memories."""
+    address = settings.model_address
+    try:
+        leaving = what_may_leave(database.usable_engine(settings), org_id, settings)
+    except MemoryCoreError as error:
+        yield Check(part="What leaves", ok=False, found=str(error))
+        return
+    if not leaving.model_is_outside:
+        found = f"nothing: {address} is inside the private network"
+    elif leaving.observations_stay:
+        found = f"facts only: {address} is outside, and the organisation has not let observations leave"
+    else:
+        since = f", since {leaving.allowed_at:%Y-%m-%d}" if leaving.allowed_at else ""
+        found = f"facts and observations: {address} is outside, and {leaving.allowed_by} has let them leave{since}"
+    yield Check(part="What leaves", ok=True, found=found)
 
 
 def _limits(settings: Settings) -> Iterator[Check]:

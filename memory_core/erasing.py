@@ -11,13 +11,14 @@ from uuid import UUID
 from sqlalchemy import Connection, Engine
 
 from memory_core.answering import answered_request
+from memory_core.approving import SecondOfficer, four_eyes
 from memory_core.db import held, ledger, locks, measures, memories, organisations, subjects, trail
 from memory_core.db.engine import organisation_transaction
 from memory_core.errors import ChangedMeanwhile, OnHold, Refusal, Refused
 from memory_core.identity import new_id
 from memory_core.model import Erasure, Subject
 from memory_core.restoring import try_to_copy_out
-from memory_core.rights import LedgerAct, MeasureKind, RightsRequest
+from memory_core.rights import HeavyAct, LedgerAct, MeasureKind, RightsRequest
 from memory_core.rules.erasure import erasure_refusal
 
 
@@ -38,12 +39,16 @@ def erase(
     """Empty what is held about a subject, and the memories of `also`, in one transaction with its record.
 
     `expecting` is how many memories about the subject with text whoever decides has seen; `reference` names the request
-    that is answered; `suppress` keeps out what is new about the subject. Raises `OnHold` naming each hold, or
-    `ChangedMeanwhile` where it is not as it was looked at; nothing is then erased.
+    that is answered; `suppress` keeps out what is new about the subject. Raises `OnHold` naming each hold,
+    `ChangedMeanwhile` where it is not as it was looked at, or `AwaitingSecond` where another officer has to agree to as
+    many; nothing is then erased.
     """
     if refused := erasure_refusal(by=by, reason=reason) or _choice_refusal(also, expecting):
         raise Refused(refused)
-    with organisation_transaction(engine, org_id) as connection:
+    with (
+        four_eyes(engine, org_id, by=by, clock=clock) as second,
+        organisation_transaction(engine, org_id) as connection,
+    ):
         erasure = erase_within(
             connection,
             org_id,
@@ -55,6 +60,7 @@ def erase(
             expecting=expecting,
             reference=reference,
             suppress=suppress,
+            second=second,
         )
     return replace(erasure, ledger_is_outside=try_to_copy_out(engine, org_id, folder))
 
@@ -71,6 +77,7 @@ def erase_within(
     expecting: int | None = None,
     reference: str | None = None,
     suppress: bool = False,
+    second: SecondOfficer | None = None,
 ) -> Erasure:
     """Do what `erase` does inside an open transaction of the organisation, whose ledger is to be copied out after it."""
     if refused := erasure_refusal(by=by, reason=reason) or _choice_refusal(also, expecting):
@@ -100,6 +107,21 @@ def erase_within(
             field="subject",
             reason=f"{len(gone):,} memories about {subject} have text, where {expecting:,} were looked at; nothing "
             "was erased. Look again",
+        )
+    if second:
+        second.require(
+            connection,
+            HeavyAct.ERASE,
+            {
+                "subject": [subject.type, subject.id],
+                "memories": sorted(map(str, gone)),
+                "also": sorted(map(str, others)),
+                "reference": reference,
+                "suppress": suppress,
+            },
+            subject=subject,
+            count=len(gone) + len(others),
+            reason=reason,
         )
     if others:
         subjects.clear_unused(connection, org_id, about)

@@ -4,7 +4,9 @@ MemoryCoreError
 ├── Refused                    a rule said no; nothing was stored
 │   ├── LineRefused            … to a line of a file
 │   ├── OnHold                 a legal hold keeps the subject's memories
-│   └── ChangedMeanwhile       somebody else was first; look again
+│   ├── ChangedMeanwhile       somebody else was first; look again
+│   ├── Forbidden              whoever asks has no role that may do it
+│   └── AwaitingSecond         a second officer has to agree first
 ├── SettingsError              an environment variable cannot be used as it is
 ├── DatabaseError              the database cannot serve
 │   ├── DatabaseUnavailable    down, or the connection was lost             (retryable)
@@ -107,6 +109,41 @@ class ChangedMeanwhile(Refused):
 
     def __init__(self, *, field: str, reason: str) -> None:
         super().__init__(Refusal(rule="it_is_as_it_was_looked_at", field=field, reason=reason))
+
+
+class Forbidden(Refused):
+    """Whoever asks is no member of the organisation, or has no role that may do this; nothing was done or shown."""
+
+    def __init__(self, act: str, *, needed: tuple[str, ...] = ()) -> None:
+        self.act = act
+        self.needed = needed
+        who = f"the role {' or '.join(needed)}" if needed else "a membership"
+        super().__init__(
+            Refusal(
+                rule="act_is_for_its_roles",
+                field="role",
+                reason=f"to {act} needs {who} in this organisation; an admin of it can add you",
+            )
+        )
+
+
+class AwaitingSecond(Refused):
+    """A second data protection officer has to agree first; nothing was done but to ask for it."""
+
+    def __init__(self, act: str, *, since: str, until: str, declined: str | None = None) -> None:
+        self.act = act
+        self.since = since
+        self.until = until
+        self.declined = declined  # by whom and when, where this was asked for before
+        before = f"declined by {declined}, and now asked for anew" if declined else f"asked for on {since}"
+        super().__init__(
+            Refusal(
+                rule="four_eyes_agree",
+                field="second officer",
+                reason=f"to {act} needs another data protection officer's agreement: {before}, open until "
+                f"{until}. Do the same again once it is given",
+            )
+        )
 
 
 class SettingsError(MemoryCoreError):

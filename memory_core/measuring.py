@@ -10,6 +10,7 @@ from uuid import UUID
 from sqlalchemy import Connection, Engine
 
 from memory_core.answering import answered_request
+from memory_core.approving import four_eyes
 from memory_core.db import ledger, locks, measures, memories, organisations, trail
 from memory_core.db.engine import organisation_transaction
 from memory_core.errors import ChangedMeanwhile, Refusal, Refused
@@ -17,7 +18,7 @@ from memory_core.identifiers import identifier_refusal
 from memory_core.identity import new_id
 from memory_core.model import Subject
 from memory_core.restoring import try_to_copy_out
-from memory_core.rights import LedgerAct, Measure, MeasureKind
+from memory_core.rights import HeavyAct, LedgerAct, Measure, MeasureKind
 from memory_core.rules.deadlines import review_refusal
 from memory_core.rules.erasure import reason_refusal
 
@@ -133,12 +134,16 @@ def lift(
 ) -> Measure:
     """Lift a measure; of a restriction it has to be said whether the person was told before (Art. 18(3)).
 
-    Raises `ChangedMeanwhile` where somebody has lifted it already.
+    Raises `ChangedMeanwhile` where somebody has lifted it already, or `AwaitingSecond` where another officer has to agree
+    to the lifting of a hold.
     """
     if refused := identifier_refusal(by, field="by") or reason_refusal(reason):
         raise Refused(refused)
     now = clock() if clock else None
-    with organisation_transaction(engine, org_id) as connection:
+    with (
+        four_eyes(engine, org_id, by=by, clock=clock) as second,
+        organisation_transaction(engine, org_id) as connection,
+    ):
         found = measures.with_id(connection, org_id, measure_id) if isinstance(measure_id, UUID) else None
         if found is None:
             raise Refused(
@@ -152,7 +157,16 @@ def lift(
         told = person_told if found.kind is MeasureKind.RESTRICTION else None
         if not measures.lift(connection, org_id, measure_id, by=by, reason=reason, at=at, person_told=told):
             raise ChangedMeanwhile(field="measure_id", reason=f"was lifted by {found.lifted_by or 'somebody'} already")
-        measures.apply(connection, org_id, subject=found.subject, memory_id=found.memory_id, lifted=found)
+        reached = measures.apply(connection, org_id, subject=found.subject, memory_id=found.memory_id, lifted=found)
+        if found.kind is MeasureKind.HOLD:
+            second.require(
+                connection,
+                HeavyAct.LIFT,
+                {"measure": str(measure_id)},
+                subject=found.subject,
+                count=reached,
+                reason=reason,
+            )
         line = trail.record(
             connection,
             org_id,

@@ -116,6 +116,8 @@ class Disclosure:
     purpose: Purpose
     at: datetime
     place: int  # its number in the block, from 1
+    by: str | None = None  # who looked, and why, where it was a preview and they said so
+    because: str | None = None
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -8,7 +8,7 @@ import sys
 
 from memory_core import console
 from memory_core.chatting import gateway_for
-from memory_core.commands import org_of
+from memory_core.commands import OBSERVATIONS_STAY, org_of
 from memory_core.config import Settings
 from memory_core.doctor import all_served, diagnosis
 from memory_core.errors import Refusal, Refused
@@ -92,7 +92,16 @@ def run_chat(options: argparse.Namespace, chosen: Settings) -> None:
     messages = []
     if not options.no_memory:
         with MemoryStore.open(org_id, settings=chosen) as store:
-            recall = store.recall(prompt, run_id=run_id, limit=options.limit, token_budget=options.token_budget)
+            leaving = store.may_leave()
+            recall = store.recall(
+                prompt,
+                run_id=run_id,
+                limit=options.limit,
+                token_budget=options.token_budget,
+                kinds=leaving.kinds_that_may_leave() if leaving.observations_stay else None,
+            )
+        if leaving.observations_stay:
+            sys.stderr.write(f"{OBSERVATIONS_STAY}\n")
         if recall.block is not None:
             messages.append(Message.memories(recall.block))
     messages.append(Message(role=Role.USER, content=prompt))

@@ -11,10 +11,10 @@ from uuid import UUID
 
 from sqlalchemy import URL, Connection, Engine
 
-from memory_core import access, certifying, erasing, measuring, reaching, rectifying, verifying
+from memory_core import access, approving, certifying, erasing, measuring, reaching, rectifying, verifying
 from memory_core.config import Settings
 from memory_core.config import settings as read_settings
-from memory_core.db import database, desk, erasures, measures, organisations, trail
+from memory_core.db import database, desk, erasures, measures, organisations, safeguards, trail
 from memory_core.db.engine import organisation_transaction
 from memory_core.errors import ChangedMeanwhile, MemoryCoreError, Refused
 from memory_core.identifiers import identifier_refusal
@@ -23,21 +23,24 @@ from memory_core.register import Register
 from memory_core.restoring import LedgerState, ledger_state
 from memory_core.rights import (
     AccessPackage,
+    Approval,
     Certificate,
     DeskSettings,
     Measure,
     MeasureKind,
     Reach,
     RightsRequest,
+    Safeguards,
     TrailEntry,
 )
 from memory_core.rules.deadlines import Deadline, Pace
-from memory_core.rules.desk import settings_refusal
+from memory_core.rules.desk import safeguards_refusal, settings_refusal
 from memory_core.rules.today import today_in
 from memory_core.store import FromSettings, MemoryStore
 from memory_core.verifying import Verified
 
 CHANGE_SETTINGS = "change settings"
+CHANGE_SAFEGUARDS = "change safeguards"
 MOST_LINES = 1_000_000
 
 
@@ -324,19 +327,50 @@ class PrivacyDesk:
             if not changed and before.version == new.version:
                 return before
             if not desk.change(connection, self.org_id, new):
-                last = trail.newest(connection, self.org_id, act=CHANGE_SETTINGS, limit=1)
-                who = f"by {last[0].by} at {last[0].at:%Y-%m-%d %H:%M} UTC" if last else "by somebody else"
-                why = f"were changed {who} meanwhile; nothing was saved. Reload the page to see what is set now"
-                raise ChangedMeanwhile(field="settings", reason=why)
-            trail.record(
-                connection,
-                self.org_id,
-                by=self.by,
-                act=CHANGE_SETTINGS,
-                reason=", ".join(changed) or None,
-                now=self._clock() if self._clock else None,
-            )
+                raise self._changed_meanwhile(connection, "settings")
+            self._record_change(connection, CHANGE_SETTINGS, changed)
             return desk.desk_settings(connection, self.org_id)
+
+    def safeguards(self) -> Safeguards:
+        """Return what the organisation lets be seen, be done by one person alone, and leave."""
+        with self._transaction() as connection:
+            return safeguards.safeguards(connection, self.org_id)
+
+    def change_safeguards(self, new: Safeguards) -> Safeguards:
+        """Set what may be seen, be done by one person alone, and leave; who lets observations leave, and when, is this act's.
+
+        `new.version` is that of the safeguards it is a change of, which settings have in common; raises `ChangedMeanwhile`
+        where there are newer ones.
+        """
+        if refused := safeguards_refusal(new):
+            raise Refused(refused)
+        with self._transaction() as connection:
+            organisations.enter(connection, self.org_id)
+            before = safeguards.safeguards(connection, self.org_id)
+            changed = changed_safeguards(before, new)
+            if not changed and before.version == new.version:
+                return before
+            signed = replace(new, observations_leave_by=None, observations_leave_at=None)
+            if new.observations_leave and before.observations_leave:
+                since = before.observations_leave_at
+                signed = replace(new, observations_leave_by=before.observations_leave_by, observations_leave_at=since)
+            elif new.observations_leave:
+                signed = replace(new, observations_leave_by=self.by, observations_leave_at=self._now(connection))
+            if not safeguards.change(connection, self.org_id, signed):
+                raise self._changed_meanwhile(connection, "safeguards")
+            self._record_change(connection, CHANGE_SAFEGUARDS, changed)
+            return safeguards.safeguards(connection, self.org_id)
+
+    # Four eyes
+
+    def waiting_for_second(self) -> list[Approval]:
+        """Return what waits for a second officer, what is agreed to and not done yet, what was declined; oldest first."""
+        with self._transaction() as connection:
+            return approving.standing(connection, self.org_id, now=self._now(connection))
+
+    def decide(self, approval_id: UUID, agreed: bool) -> Approval:
+        """Agree to what another officer has asked for, or decline it; raises `Refused` for whoever asked."""
+        return approving.decide(self._engine, self.org_id, approval_id, agreed=agreed, by=self.by, clock=self._clock)
 
     # Proof
 
@@ -386,6 +420,21 @@ class PrivacyDesk:
             **about,
         )
 
+    def _record_change(self, connection: Connection, act: str, changed: Sequence[str]) -> None:
+        now = self._clock() if self._clock else None
+        trail.record(connection, self.org_id, by=self.by, act=act, reason=", ".join(changed) or None, now=now)
+
+    def _changed_meanwhile(self, connection: Connection, field: str) -> ChangedMeanwhile:
+        lines = [
+            line
+            for act in (CHANGE_SETTINGS, CHANGE_SAFEGUARDS)
+            for line in trail.newest(connection, self.org_id, act=act, limit=1)
+        ]
+        last = max(lines, key=lambda line: line.number, default=None)
+        who = f"by {last.by} at {last.at:%Y-%m-%d %H:%M} UTC" if last else "by somebody else"
+        why = f"were changed {who} meanwhile; nothing was saved. Reload the page to see what is set now"
+        return ChangedMeanwhile(field=field, reason=why)
+
     def _transaction(self) -> AbstractContextManager[Connection]:
         return organisation_transaction(self._engine, self.org_id)
 
@@ -401,3 +450,13 @@ def changed_names(before: DeskSettings, after: DeskSettings) -> list[str]:
     names = ["jurisdiction", "time_zone", "tombstone_days"]
     answers = [name for name in vars(after.answers) if getattr(before.answers, name) != getattr(after.answers, name)]
     return [name for name in names if getattr(before, name) != getattr(after, name)] + answers
+
+
+def changed_safeguards(before: Safeguards, after: Safeguards) -> list[str]:
+    """Return the names of the safeguards that differ; of what may leave, whether it may."""
+    changed = [
+        name for name in ("preview_pseudonyms", "four_eyes_over") if getattr(before, name) != getattr(after, name)
+    ]
+    if before.observations_leave == after.observations_leave:
+        return changed
+    return [*changed, "observations may leave" if after.observations_leave else "observations stay"]

@@ -274,6 +274,8 @@ class Recaller:
             boundary=rendered.block.boundary if rendered.block else None,
             token_budget=request.token_budget,
             omitted=rendered.block.omitted if rendered.block else len(chosen.memories),
+            by=request.by,
+            because=request.because,
         )
         return Recall(
             recall_id=recall_id,

@@ -202,6 +202,54 @@ class DeskSettings:
 
 
 @dataclass(frozen=True, kw_only=True)
+class Safeguards:
+    """What an organisation lets be seen, be done by one person alone, and leave."""
+
+    preview_pseudonyms: bool = False  # whether a preview shows persons under pseudonyms, until somebody says why not
+    four_eyes_over: int | None = None  # a second officer agrees where more memories are concerned; None: never asked
+    observations_leave: bool = False  # whether what is remembered about persons may go to a model outside
+    observations_leave_by: str | None = None
+    observations_leave_at: datetime | None = None
+    version: int = 0  # of all that the organisation has set; goes up with every change
+
+
+class HeavyAct(StrEnum):
+    """What a second officer may have to agree to."""
+
+    ERASE = "erase"
+    LIFT = "lift a hold"
+    RELEASE = "hand out a package"
+
+
+@dataclass(frozen=True, kw_only=True)
+class Approval:
+    """That a second officer was asked to agree to one act, and what became of it."""
+
+    approval_id: UUID
+    org_id: str
+    act: HeavyAct
+    fingerprint: bytes  # of exactly what is to be done
+    subject: Subject | None
+    count: int | None  # memories it is about
+    reason: str
+    asked_by: str
+    asked_at: datetime
+    expires_at: datetime  # after it, nobody agrees to it, and nothing is done on it
+    decided_by: str | None
+    decided_at: datetime | None
+    agreed: bool | None  # None: nobody has said yet
+    used_at: datetime | None  # it is used once
+
+    def waits(self, *, now: datetime) -> bool:
+        """Say whether somebody can still agree to it, or not."""
+        return self.decided_at is None and now < self.expires_at
+
+    def is_usable(self, *, now: datetime) -> bool:
+        """Say whether the act may be done on it."""
+        return self.agreed is True and self.used_at is None and now < self.expires_at
+
+
+@dataclass(frozen=True, kw_only=True)
 class Mention:
     """A name of a known subject that stands in a text."""
 

@@ -12,6 +12,8 @@ from memory_core.db.engine import organisation_transaction
 from memory_core.errors import Refusal, Refused
 from memory_core.run_records import RunEnd, RunStart, ToolCallRecord
 
+LIMIT = "SET LOCAL lock_timeout = '2s'"  # a run that waits for its record would pass its deadline
+
 
 class AgentJournal:
     """Records runs, each step in a transaction of its own, so that what was done is known also of a run that was killed.
@@ -36,11 +38,13 @@ class AgentJournal:
     def called(self, run_id: str, call: ToolCallRecord) -> None:
         """Record a tool call of a run that began."""
         with organisation_transaction(self._engine, self._org_id) as connection:
+            connection.exec_driver_sql(LIMIT)
             agent_runs.called(connection, self._org_id, run_id, call, now=self._now())
 
     def end(self, run_id: str, end: RunEnd) -> None:
         """Record how a run ended; one that has an end keeps it."""
         with organisation_transaction(self._engine, self._org_id) as connection:
+            connection.exec_driver_sql(LIMIT)
             agent_runs.end(connection, self._org_id, run_id, end, now=self._now())
 
     def _now(self) -> datetime | None:

@@ -49,6 +49,7 @@ class RunStart:
     deadline_s: float
     turn_limit: int
     documents: Sequence[str] = ()  # the sources of what was retrieved for it
+    observations_left_out: bool = False  # since its model is outside, and the organisation has not let them leave
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -100,6 +101,7 @@ class RunFacts:
     asked_by: str
     documents: tuple[str, ...]
     turn_limit: int
+    observations_left_out: bool
     started_at: datetime
     deadline_at: datetime
     ended_at: datetime | None

@@ -15,7 +15,7 @@ from memory_core.backlog import Embedded, Progress, embed_backlog, repin
 from memory_core.characters import has_surrogate
 from memory_core.config import Settings
 from memory_core.config import settings as read_settings
-from memory_core.db import agent_runs, database, held, organisations, recalls, trail
+from memory_core.db import agent_runs, database, held, organisations, trail
 from memory_core.db.engine import organisation_transaction, transaction
 from memory_core.embedders import BATCH_LIMIT_S, Embedder
 from memory_core.embedding import Choice, Unserved, by_name, configured, given
@@ -23,6 +23,7 @@ from memory_core.erasing import erase
 from memory_core.errors import MemoryCoreError, Refusal, Refused
 from memory_core.finding import found_subjects
 from memory_core.identifiers import identifier_refusal
+from memory_core.leaving import Leaving, what_may_leave
 from memory_core.model import (
     Block,
     Erasure,
@@ -35,17 +36,16 @@ from memory_core.model import (
     Purpose,
     Ranking,
     Recall,
-    RecallMode,
     Subject,
     subject_of,
 )
 from memory_core.overview import in_figures
-from memory_core.prompt.block import rebuilt_block
 from memory_core.prompt.fence import DrawBoundary, random_boundary
 from memory_core.recalling import Recaller
 from memory_core.restoring import RestoreWatch
 from memory_core.rules.admission import Draft
 from memory_core.rules.request import recall_request
+from memory_core.showing import shown_again
 from memory_core.writing import write
 
 WRITE_EMBEDDING_LIMIT_S = 2.0  # a single write waits no longer for its vector; the backlog makes it later
@@ -152,9 +152,11 @@ class MemoryStore:
         source: str | None = None,
         created_at: datetime | None = None,
         expires_at: datetime | None = None,
+        commit_if: Callable[[], bool] | None = None,
     ) -> Memory:
         """Store one memory and return it; an exact repeat refreshes the memory it repeats.
 
+        `commit_if` is asked at the very end; where it says no, nothing is stored, and that is `Refused`.
         Raises `Refused` naming the rule and the field. Without an embedder it is stored all the same, and embedded later.
         """
         draft = Draft(
@@ -168,7 +170,9 @@ class MemoryStore:
             created_at=created_at,
             expires_at=expires_at,
         )
-        (stored,) = self._embedded(self._write([draft], bulk=False), limit_s=WRITE_EMBEDDING_LIMIT_S)
+        (stored,) = self._embedded(
+            self._write([draft], bulk=False, commit_if=commit_if), limit_s=WRITE_EMBEDDING_LIMIT_S
+        )
         return stored
 
     def remember_many(
@@ -204,7 +208,7 @@ class MemoryStore:
             choose = given(embedder)
         return embed_backlog(self._engine, self.org_id, choose, clock=self._clock, among=among, progress=progress)
 
-    def _write(self, drafts: list[Draft], *, bulk: bool) -> list[Memory]:
+    def _write(self, drafts: list[Draft], *, bulk: bool, commit_if: Callable[[], bool] | None = None) -> list[Memory]:
         def refused(position: int, refusal: Refusal) -> None:
             raise Refused(refusal, position=position if bulk else None)
 
@@ -212,7 +216,10 @@ class MemoryStore:
             self._watch.require_sound_as_far_as_known(
                 connection
             )  # it may be about somebody whose erasure this database does not know
-            return write(connection, self.org_id, drafts, clock=self._clock, refused=refused).memories
+            stored = write(connection, self.org_id, drafts, clock=self._clock, refused=refused).memories
+            if commit_if is not None and not commit_if():
+                raise Refused(Refusal(rule="somebody_waits_for_it", field="memory", reason="came too late"))
+            return stored
 
     def _embedded(self, stored: list[Memory], *, limit_s: float, progress: Progress | None = None) -> list[Memory]:
         waiting = {memory.memory_id for memory in stored if memory.embedding_model is None}
@@ -251,11 +258,14 @@ class MemoryStore:
         subject: Subject | None = None,
         ranking: Ranking | str | None = None,
         purpose: Purpose | str = Purpose.RUN,
+        by: str | None = None,
+        because: str | None = None,
     ) -> Recall:
         """Fetch the few memories worth showing now, as the block a model sees, and record what was shown.
 
-        `limit` is 1 to 50; `token_budget` bounds the whole block in estimated tokens. Never waits more than two seconds
-        for an embedder: then it is recency, and says so. Raises `Refused` or a `DatabaseError`.
+        `limit` is 1 to 50; `token_budget` bounds the whole block in estimated tokens. `by` and `because` say of a preview
+        who looks and why. Never waits more than two seconds for an embedder: then it is recency, and says so. Raises
+        `Refused` or a `DatabaseError`.
         """
         request = recall_request(
             query,
@@ -266,6 +276,8 @@ class MemoryStore:
             subject=subject,
             ranking=ranking,
             purpose=purpose,
+            by=by,
+            because=because,
         )
         if isinstance(request, Refusal):
             raise Refused(request)
@@ -277,42 +289,20 @@ class MemoryStore:
         The look is a line of the trail: `by` is who looks. The text is exactly what was shown while its memories have their
         text; what was erased since stands as that.
         """
-        if refused := identifier_refusal(by, field="by"):
-            raise Refused(refused)
-        facts = None
-        if isinstance(recall_id, UUID):
-            with organisation_transaction(self._engine, self.org_id) as connection:
-                self._watch.require_sound(connection)
-                now = self._now(connection)
-                facts, in_places = recalls.shown(connection, self.org_id, recall_id, now=now)
-                if in_places:
-                    trail.record(
-                        connection,
-                        self.org_id,
-                        by=by,
-                        act="look at recall",
-                        reference=str(recall_id),
-                        count=len(in_places),
-                        now=now if self._clock else None,
-                    )
-        if facts is None:
-            raise Refused(Refusal(rule="recall_exists", field="recall_id", reason="is no recall of this organisation"))
-        if facts.boundary is None:
-            return None
-        return rebuilt_block(
-            in_places,
-            boundary=facts.boundary,
-            mode=RecallMode(facts.mode),
-            reason=facts.reason,
-            omitted=facts.omitted,
-        )
+        folder, clock = self._settings.ledger_folder, self._clock
+        return shown_again(self._engine, self.org_id, recall_id, by=by, folder=folder, clock=clock)
 
-    def withdrawn(self, run_id: str) -> int:
-        """Count the memories that a run was shown and that may be shown no more: erased, swept or restricted since."""
+    def may_leave(self) -> Leaving:
+        """Return which memories may be sent to the configured model now, which may be outside the private network."""
+        return what_may_leave(self._engine, self.org_id, self._settings)
+
+    def withdrawn(self, run_id: str, *, written: Sequence[UUID] = ()) -> int:
+        """Count the memories that a run was shown, or wrote, that may be shown no more: erased, swept or restricted since."""
         if refused := identifier_refusal(run_id, field="run_id"):
             raise Refused(refused)
         with organisation_transaction(self._engine, self.org_id) as connection:
-            return agent_runs.withdrawn(connection, self.org_id, run_id)
+            shown = agent_runs.withdrawn(connection, self.org_id, run_id)
+            return shown + (agent_runs.withheld(connection, self.org_id, written) if written else 0)
 
     def held(self, subject: Subject, *, by: str = UNNAMED) -> Held:
         """Return everything held about a subject, with no page limit, and everybody it was shown to.

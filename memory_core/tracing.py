@@ -2,27 +2,42 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import dataclass
+from collections import Counter
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
 from enum import StrEnum
+from itertools import islice
 from typing import Any
 from uuid import UUID
 
 from sqlalchemy import Connection, Row
 
 from memory_core.config import Settings
-from memory_core.db import agent_runs, database, organisations, recalls, trail
+from memory_core.db import agent_runs, database, disclosed, organisations, recalls, subjects, trail
 from memory_core.db.engine import organisation_transaction
 from memory_core.errors import Refusal, Refused
 from memory_core.identifiers import identifier_refusal
 from memory_core.model import Block, Memory, Purpose, Ranking, RecallMode, State, Subject
 from memory_core.prompt.block import rebuilt_block
+from memory_core.prompt.pseudonyms import Pseudonyms
 from memory_core.restoring import RestoreWatch
 from memory_core.run_records import CallOutcome, FoundRun, ModelCallFacts, RunFacts, ToolCallFacts
+from memory_core.veil import veil
 
 LOOK = "look at run"
-MOST_RECALLS = 100  # that are rebuilt; a run of this product's own loop makes a few
+MOST_RECALLS = 100  # that are rebuilt at once; a run of this product's own loop makes a few
+MOST_LINES = 50  # of the trail that one look leaves, one for each subject; of more subjects it is one line in all
+
+
+class Since(StrEnum):
+    """What has become of a memory since a run was shown it or wrote it."""
+
+    CORRECTED = "corrected"  # its text went, and another memory has taken its place
+    ERASED = "erased"
+    SWEPT = "swept"
+    RESTRICTED = "restricted"
+    DISPUTED = "disputed"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -35,6 +50,8 @@ class RecallTrace:
     mode: RecallMode
     reason: str | None  # why it is not semantic
     ranking: Ranking
+    by: str | None  # who looked, and why, where it was a preview and they said so
+    because: str | None
     showed: bool  # whether there was a block
     block: Block | None  # None also where its tombstones are gone by now, after their retention
     memories: tuple[Memory, ...]  # in their places, each as it stands now, with a dispute only if that was shown
@@ -58,34 +75,66 @@ class RunTrace:
     at: datetime  # when it was put together
     facts: RunFacts | None  # None: it was not run by this product's loop
     is_cut_off: bool  # it has no end and its deadline is past: its process was killed
-    recalls: tuple[RecallTrace, ...]  # oldest first
+    recalls: tuple[RecallTrace, ...]  # oldest first, previews among them; of very many one page
     older_recalls: int  # that were made before those, and are left out
     written: tuple[Memory, ...]
     calls: tuple[ToolCallFacts, ...]
     model_calls: tuple[ModelCallFacts, ...]
-
-    @property
-    def shown(self) -> tuple[Memory, ...]:
-        """Each memory that was shown, once."""
-        return tuple({one.memory_id: one for recall in self.recalls for one in recall.memories}.values())
+    newer_recalls: int = 0  # that were made after those, and are left out
+    shown: tuple[Memory, ...] = ()  # each that it was shown in any recall, once; what a preview showed is none of it
+    recalled_from: datetime | None = None  # its first recall of all; None: it made none, whatever a person previewed
+    recalled_until: datetime | None = None
+    corrections: Mapping[UUID, UUID] = field(default_factory=dict)  # of what it was shown or wrote: what took its place
+    disputed: frozenset[UUID] = frozenset()  # … which ones a dispute stands beside that it was not shown
+    names: Mapping[Subject, Subject] = field(default_factory=dict)  # with their labels, for whoever may see those
 
     @property
     def with_text(self) -> int:
-        """How many memories this shows the text of."""
-        return len({one.memory_id for one in (*self.shown, *self.written) if one.text is not None})
+        """How many memories this has the text of, those of its previews among them."""
+        return len(self._with_text())
+
+    def _with_text(self) -> dict[UUID, Memory]:
+        every = (*self.shown, *self.written, *(one for recall in self.recalls for one in recall.memories))
+        return {one.memory_id: one for one in every if one.text is not None}
 
     @property
-    def since(self) -> dict[State, int]:
-        """How many of the memories that were shown have been forgotten, swept or restricted since; each that there is."""
-        states = [one.state for one in self.shown]
-        away = (State.FORGOTTEN, State.SWEPT, State.RESTRICTED)
-        return {state: states.count(state) for state in away if state in states}
+    def text_of(self) -> frozenset[UUID]:
+        """Which memories this has the text of."""
+        return frozenset(self._with_text())
+
+    @property
+    def since(self) -> dict[Since, int]:
+        """How many of the memories that it was shown are not as they were; each change that there is."""
+        return self._changes(self.shown)
+
+    @property
+    def written_since(self) -> dict[Since, int]:
+        """How many of the memories that it wrote are not as they were; each change that there is."""
+        return self._changes(self.written)
+
+    def changed(self, memory: Memory) -> tuple[Since, ...]:
+        """Say what has become of a memory since."""
+        identity = memory.memory_id
+        found = {
+            Since.CORRECTED: identity in self.corrections,
+            Since.ERASED: memory.state is State.FORGOTTEN and identity not in self.corrections,
+            Since.SWEPT: memory.state is State.SWEPT,
+            Since.RESTRICTED: memory.state is State.RESTRICTED,
+            Since.DISPUTED: memory.text is not None and identity in self.disputed,
+        }
+        return tuple(change for change, is_so in found.items() if is_so)
+
+    def _changes(self, memories: Iterable[Memory]) -> dict[Since, int]:
+        counted = Counter(change for one in memories for change in self.changed(one))
+        return {change: counted[change] for change in Since if change in counted}
 
     @property
     def began_at(self) -> datetime:
         """The first moment that is known of it."""
-        known = [one.at for one in self.recalls] + [one.started_at for one in self.model_calls]
-        known += [one.created_at if one.run_id == self.run_id else one.last_seen_at for one in self.written]
+        known = [one.started_at for one in self.model_calls] + [*filter(None, [self.recalled_from])]
+        known += [_written_at(one, self.run_id) for one in self.written]
+        if not known and self.is_preview:
+            known = [one.at for one in self.recalls]
         return self.facts.started_at if self.facts else min(known, default=self.at)
 
     @property
@@ -93,14 +142,14 @@ class RunTrace:
         """The moment of its end; the last one that is known where other software ran it, None where an end is to come."""
         if self.facts:
             return self.facts.ended_at
-        known = [one.at for one in self.recalls] + [one.ended_at or one.started_at for one in self.model_calls]
+        known = [one.ended_at or one.started_at for one in self.model_calls] + [*filter(None, [self.recalled_until])]
         return max(known, default=None)
 
     @property
     def is_preview(self) -> bool:
         """Whether a person looked at what a model would be shown, and that was all."""
-        purposes = {one.purpose for one in self.recalls}
-        return purposes == {Purpose.PREVIEW} and not (self.facts or self.written or self.model_calls)
+        made = self.recalled_from or self.facts or self.written or self.model_calls
+        return bool(self.recalls) and not made
 
     def about(self) -> list[About]:
         """Return whom what it was shown and wrote is about: who is most in it first, what is about nobody last."""
@@ -111,7 +160,7 @@ class RunTrace:
             theirs = {memory_id for memory_id, one in both.items() if one.subject == subject}
             found.append(
                 About(
-                    subject=subject,
+                    subject=None if subject is None else self.names.get(subject, subject),
                     shown=len(theirs & shown.keys()),
                     wrote=len(theirs & written.keys()),
                     with_text=sum(both[memory_id].text is not None for memory_id in theirs),
@@ -179,11 +228,24 @@ def agents_on_record(org_id: str, *, settings: Settings) -> list[str]:
 
 
 def trace(
-    org_id: str, run_id: str, *, by: str, settings: Settings, clock: Callable[[], datetime] | None = None
+    org_id: str,
+    run_id: str,
+    *,
+    by: str,
+    settings: Settings,
+    key: bytes | None = None,
+    clock: Callable[[], datetime] | None = None,
+    on_record: bool = True,
+    page: int = 1,
 ) -> RunTrace:
-    """Return all that is on record of a run; where that has any memory's text, the look is a line of the trail.
+    """Return all that is on record of a run; where that has any memory's text, the look is on the trail.
 
-    `by` is who looks. Raises `Refused` where nothing is known of the run id, `Restored` while the database is behind its
+    That is one line for each subject whose text it has, and one without a subject where they are many. It is left out only
+    where it is not `on_record`, as when the same visitor's open page is drawn again. Of more than a hundred recalls the
+    newest are rebuilt, or those of a later `page`; what is counted is of them all.
+
+    `by` is who looks. With a session's `key`, persons stand under its pseudonyms where the organisation requires that of
+    previews. Raises `Refused` where nothing is known of the run id, `Restored` while the database is behind its
     ledger, or another error of the database with what to do.
     """
     if refused := identifier_refusal(org_id, field="org_id") or identifier_refusal(by, field="by"):
@@ -193,19 +255,19 @@ def trace(
     engine, watch = database.usable_engine(settings), RestoreWatch(org_id, settings.ledger_folder)
     with organisation_transaction(engine, org_id) as connection:
         watch.require_sound(connection)
-        found = _trace(connection, org_id, run_id, now=clock() if clock else organisations.moment(connection))
+        now = clock() if clock else organisations.moment(connection)
+        found = _trace(connection, org_id, run_id, now=now, page=page)
         if not (found.facts or found.recalls or found.written or found.model_calls):
             raise _unknown()
-        if found.with_text:
-            trail.record(
-                connection,
-                org_id,
-                by=by,
-                act=LOOK,
-                reference=run_id,
-                count=found.with_text,
-                now=found.at if clock else None,
-            )
+        looked_at = Counter(one.subject for one in found._with_text().values())
+        if key is None:
+            theirs = [subject for subject in {one.subject for one in (*found.shown, *found.written)} if subject]
+            named = subjects.named(connection, org_id, theirs) if theirs else []
+            found = replace(found, names={one: one for one in named})
+        elif pseudonyms := veil(connection, org_id, key):
+            found = _veiled(found, pseudonyms)
+        if on_record:
+            _record(connection, org_id, run_id, looked_at, by=by, now=found.at if clock else None)
     return found
 
 
@@ -213,20 +275,58 @@ def _unknown() -> Refused:
     return Refused(Refusal(rule="run_exists", field="run_id", reason="is no run that anything is known of here"))
 
 
-def _trace(connection: Connection, org_id: str, run_id: str, *, now: datetime) -> RunTrace:
+def _record(
+    connection: Connection,
+    org_id: str,
+    run_id: str,
+    looked_at: Counter[Subject | None],
+    *,
+    by: str,
+    now: datetime | None,
+) -> None:
+    """Leave a line for each subject whose text is looked at, so that whoever asks who looked at theirs finds it."""
+    if len(looked_at) > MOST_LINES:
+        looked_at = Counter({None: looked_at.total()})
+    for subject, count in sorted(looked_at.items(), key=lambda one: (one[0] is None, str(one[0]))):
+        trail.record(connection, org_id, by=by, act=LOOK, subject=subject, reference=run_id, count=count, now=now)
+
+
+def _trace(connection: Connection, org_id: str, run_id: str, *, now: datetime, page: int) -> RunTrace:
     facts = agent_runs.facts(connection, org_id, run_id)
     every = agent_runs.recalls_of(connection, org_id, run_id)
+    made_at = [row.at for row in every if row.purpose == Purpose.RUN.value]
+    newer = max(0, min(page - 1, (len(every) - 1) // MOST_RECALLS)) * MOST_RECALLS
+    until = len(every) - newer
+    some = every[max(0, until - MOST_RECALLS) : until]
+    to_run = disclosed.to_run(connection, org_id, run_id, now=now)
+    written = agent_runs.written(connection, org_id, run_id, now=now)
+    both = [*(one for one, _ in to_run), *written]
+    gone = list({one.memory_id for one in both if one.state is State.FORGOTTEN})
     return RunTrace(
         run_id=run_id,
         at=now,
         facts=facts,
         is_cut_off=facts is not None and facts.ended_at is None and facts.deadline_at < now,
-        recalls=tuple(_recall(connection, org_id, row, now=now) for row in every[-MOST_RECALLS:]),
-        older_recalls=max(0, len(every) - MOST_RECALLS),
-        written=tuple(agent_runs.written(connection, org_id, run_id, now=now)),
+        recalls=tuple(_recall(connection, org_id, row, now=now) for row in some),
+        older_recalls=until - len(some),
+        newer_recalls=newer,
+        written=tuple(written),
         calls=tuple(agent_runs.calls(connection, org_id, run_id)),
         model_calls=tuple(agent_runs.model_calls(connection, org_id, run_id)),
+        shown=tuple(one for one, _ in to_run),
+        recalled_from=min(made_at, default=None),
+        recalled_until=max(made_at, default=None),
+        corrections=disclosed.corrected(connection, org_id, gone) if gone else {},
+        disputed=frozenset(one.memory_id for one, is_disputed in to_run if is_disputed).union(
+            one.memory_id
+            for one in written
+            if one.disputed and one.disputed_at and one.disputed_at > _written_at(one, run_id)
+        ),
     )
+
+
+def _written_at(one: Memory, run_id: str) -> datetime:
+    return one.created_at if one.run_id == run_id else one.last_seen_at
 
 
 def _recall(connection: Connection, org_id: str, row: Row[Any], *, now: datetime) -> RecallTrace:
@@ -242,21 +342,42 @@ def _recall(connection: Connection, org_id: str, row: Row[Any], *, now: datetime
         mode=mode,
         reason=row.reason,
         ranking=Ranking(row.ranking),
+        by=row.by,
+        because=row.because,
         showed=row.boundary is not None,
         block=block,
         memories=tuple(memories),
     )
 
 
+def _veiled(run: RunTrace, pseudonyms: Pseudonyms) -> RunTrace:
+    """Put pseudonyms in the place of every real name that is on record of a run."""
+    places = [len(one.memories) for one in run.recalls]
+    every = [*(one for recall in run.recalls for one in recall.memories), *run.shown, *run.written]
+    seen = iter(pseudonyms.memories(every))
+    recalls_seen = []
+    for one, count in zip(run.recalls, places, strict=True):
+        memories = tuple(islice(seen, count))
+        block = one.block and rebuilt_block(
+            memories, boundary=one.block.boundary, mode=one.mode, reason=one.reason, omitted=one.block.omitted
+        )
+        because = one.because and pseudonyms.text(one.because)
+        recalls_seen.append(replace(one, memories=memories, block=block, because=because))
+    facts = run.facts and replace(run.facts, documents=tuple(map(pseudonyms.text, run.facts.documents)))
+    shown = tuple(islice(seen, len(run.shown)))
+    return replace(run, recalls=tuple(recalls_seen), shown=shown, written=tuple(seen), facts=facts)
+
+
 def steps(run: RunTrace) -> list[Step]:
-    """Return what a run did in the order of time, with how long after its beginning."""
+    """Return what a run did in the order of time, with how long after its beginning; a preview is no step of it."""
     found = [
-        *(_recalled(one) for one in run.recalls),
+        *(_recalled(one) for one in run.recalls if one.purpose is Purpose.RUN),
         *(_asked(one) for one in run.model_calls),
         *(_called(one) for one in run.calls),
     ]
     found.sort(key=lambda one: one["at"])
-    start = min([*([run.facts.started_at] if run.facts else []), *(one["at"] for one in found)], default=run.at)
+    known = [run.facts.started_at if run.facts else None, run.recalled_from, *(one["at"] for one in found)]
+    start = min(filter(None, known), default=run.at)
     return [Step(since_ms=(one["at"] - start) / timedelta(milliseconds=1), **one) for one in found]
 
 

@@ -7,6 +7,7 @@ from memory_core import FoundSubject, Held, Subject
 from memory_core.characters import shown_whole
 from memory_core.privacy import PrivacyDesk
 from memory_core.rights import Measure
+from memory_core.roles import Act
 from pages import Visitor, explained, figures, gate, name_of, plain, safe_frame
 from pages.desk import access_view, certificate_view, erasure_view, measures_view, memory_view, trail_view
 from pages.desk.acting import WORKING_ON, working_on
@@ -146,7 +147,7 @@ def section(visitor: Visitor, desk: PrivacyDesk, held: Held, measures: list[Meas
         else:
             st.caption("There is no text left to erase.")
         if erasures := desk.erasures(subject=held.subject):
-            certificate_view.show_one_of(desk, erasures)
+            certificate_view.show_one_of(visitor, desk, erasures)
     elif chosen == "Trail":
         st.caption("Every look at this subject and every act, newest first. Your looks are here as well.")
         trail_view.show(lambda limit: desk.trail(subject=held.subject, limit=limit), with_subject=False)
@@ -174,7 +175,7 @@ def banner(visitor: Visitor) -> None:
         st.rerun()
 
 
-visitor = gate("dpo", title="Subjects")
+visitor = gate(Act.LOOK, title="Subjects")
 st.title("Subjects")
 banner(visitor)
 if "done" in st.session_state:

@@ -4,19 +4,23 @@ from uuid import UUID, uuid4
 
 import streamlit as st
 
-from memory_core import Kind, MemoryCoreError, Purpose, Ranking, Recall, RecalledMemory, RecallMode
+from memory_core import Kind, MemoryCoreError, Ranking, Recall, RecalledMemory, RecallMode
 from memory_core.config import HOSTED_TOKENS_PER_MINUTE
 from memory_core.figures import BlockCost
 from memory_core.latency import block_cost, missing_for_a_cost, recorded_prompts
+from memory_core.previewing import preview, shown_to
 from memory_core.prompt.shorter import further, shortened
+from memory_core.roles import Act
 from memory_core.selection import Period, Selection
 from memory_core.units import in_time
 from pages import Visitor, explained, figures, gate, plain, require, safe_frame
+from pages.recall import purpose
+from pages.recall.session import key
 
 SCORE = "Of its ranking: the cosine similarity, and with hybrid what words, names and dates add."
 
 
-def outcome(recall: Recall, ceiling: int | None) -> None:
+def outcome(recall: Recall, ceiling: int | None, *, with_pseudonyms: bool) -> None:
     """Show how a recall chose, what it showed, and the block itself."""
     if recall.mode is RecallMode.SEMANTIC:
         st.success(f"Mode semantic, ranking {recall.ranking}, search {recall.search}.")
@@ -63,7 +67,8 @@ def outcome(recall: Recall, ceiling: int | None) -> None:
             "Nothing to show, so the model gets no block at all." if not recall.memories else "No line fits the budget."
         )
         return
-    st.text("The block, exactly as the model gets it:")
+    as_it_is = "as the model gets it but for the names" if with_pseudonyms else "exactly as the model gets it"
+    st.text(f"The block, {as_it_is}:")
     plain(recall.block.text)
 
 
@@ -88,7 +93,7 @@ def row(place: int, one: RecalledMemory) -> dict[str, object]:
 def reading_cost(visitor: Visitor) -> tuple[BlockCost | None, str | None]:
     """Return what a token of prompt takes by the calls of the last 30 days, or why that is not known."""
     try:
-        prompts = recorded_prompts(visitor.org_id, Selection(period=Period.MONTH), settings=visitor.settings)
+        prompts = visitor.call(recorded_prompts, Selection(period=Period.MONTH))
     except MemoryCoreError as error:
         return None, str(error)
     return block_cost(prompts), missing_for_a_cost(prompts, visitor.org_id)
@@ -108,9 +113,9 @@ def how_many(
     It keeps the recall's identifier and numbers: the text is read again each time, so that what was erased meanwhile is
     not shown, and what was disclosed by the preview is not disclosed once more.
     """
-    require(visitor, "engineer")
+    require(visitor, Act.PREVIEW)
     with explained():
-        whole = visitor.store().shown(recall_id)
+        whole = visitor.call(shown_to, recall_id, by=visitor.author, key=key())
     if whole is None:
         return
     st.header("How many to show")
@@ -170,12 +175,14 @@ def how_many(
         plain(block.text)
 
 
-visitor = gate("engineer", title="Recall")
+visitor = gate(Act.PREVIEW, title="Recall")
 st.title("Recall")
 st.caption(
-    "What a model would be shown for a question. A preview shows text about people: it is recorded as a disclosure, "
-    "with its purpose, each time the button is pressed. The query itself is not kept."
+    "What a model would be shown for a question. A preview shows text about people: it is recorded as a disclosure to you, "
+    "with your name and what it is for, each time the button is pressed. The query itself is not kept."
 )
+safeguards = purpose.safeguards(visitor)
+purpose.tell(visitor, safeguards)
 with st.form("preview"):
     query = st.text_input("Query", placeholder="how soon can they start?", max_chars=2000)
     left, middle, right = st.columns(3)
@@ -189,10 +196,14 @@ with st.form("preview"):
         step=50,
         help="Of the whole block, in estimated tokens; 0 is no limit.",
     )
+    because = purpose.ask()
     pressed = st.form_submit_button("Preview", type="primary", icon=":material/visibility:")
 if pressed and not query.strip():
     st.warning("Ask something first.")
+elif pressed and not because:
+    st.warning("Say what for: a preview is a disclosure, and the record says why.")
 elif pressed:
+    st.text(f"Recorded as a disclosure to {visitor.author}, for: {because}")
     run_id = f"preview-{uuid4().hex[:12]}"
     semantic, recency = st.columns(2, gap="large")
     recalls = {}
@@ -203,16 +214,23 @@ elif pressed:
         with column:
             st.subheader(heading)
             with explained():
-                recalls[heading] = visitor.store().recall(
+                recalls[heading] = visitor.call(
+                    preview,
                     query,
                     run_id=run_id,
+                    by=visitor.author,
+                    because=because,
+                    key=key(),
                     limit=limit,
                     token_budget=int(budget) or None,
                     kinds=kinds or None,
                     ranking=ranking,
-                    purpose=Purpose.PREVIEW,
                 )
-            outcome(recalls[heading], visitor.settings.tokens_per_minute)
+            outcome(
+                recalls[heading],
+                visitor.settings.tokens_per_minute,
+                with_pseudonyms=safeguards.preview_pseudonyms,
+            )
     scores = tuple(one.score for one in recalls["Semantic"].memories if one.shown)
     cost, no_cost = reading_cost(visitor)
     how_many(visitor, recalls["Semantic"].recall_id, scores, cost=cost, no_cost=no_cost)

@@ -2,11 +2,12 @@
 
 import streamlit as st
 
+from memory_core.roles import Act
 from pages import gate
 from pages.runs import found_view, run_view
 from pages.runs.opening import asked_for
 
-visitor = gate("dpo", "engineer", title="Runs")
+visitor = gate(Act.READ_RUNS, title="Runs")
 st.title("Runs")
 st.caption(
     "Why did it say that? What a run was shown, did and wrote, from its records. Of the prompt and of the answer no word is on "

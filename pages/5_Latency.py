@@ -7,6 +7,7 @@ from memory_core.config import Provider, Settings, Tier
 from memory_core.errors import GatewayError, ModelNotConfigured
 from memory_core.figures import Counts, Headroom, Latency, Measures, Percentiles
 from memory_core.latency import CALLS_FOR_P99, MOST_POINTS, latency
+from memory_core.roles import Act
 from memory_core.selection import Loading, Outcome, Period, Selection, read_address
 from memory_core.units import in_bytes, in_time, in_utc, in_width, tokens_per_second
 from pages import explained, figures, gate, plain, safe_frame
@@ -241,11 +242,11 @@ def in_memory(settings: Settings) -> None:
     st.dataframe(safe_frame(rows), hide_index=True)
 
 
-visitor = gate("engineer", title="Latency")
+visitor = gate(Act.READ_LATENCY, title="Latency")
 st.title("Latency")
 chosen = from_address()
 with explained():
-    seen = latency(visitor.org_id, chosen, settings=visitor.settings)
+    seen = visitor.call(latency, chosen)
 if not visitor.settings.has_model:
     st.warning("No model can be called now; what is on record is shown all the same.")
     plain(str(ModelNotConfigured()))

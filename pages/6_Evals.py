@@ -1,19 +1,21 @@
 """Evals: how well the agents call their tools, by the suites."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from uuid import UUID
 
 import streamlit as st
 
+from memory_core.characters import shown_whole
 from memory_core.config import Tier
 from memory_core.errors import ModelNotConfigured
 from memory_core.evals.likeness import counterpart
-from memory_core.evals.results import evaluations, pass_shares, results, transcript
+from memory_core.evals.results import evaluation, evaluations, pass_shares, results, transcript
 from memory_core.evals.statistics import Interval
 from memory_core.evaluations import CaseResult, Evaluation
+from memory_core.roles import Act
 from pages import Visitor, explained, gate, plain
-from pages.evals import cases_view, trend_view, trial_view, two_view
-from pages.evals.words import ASPECTS, named
+from pages.evals import address, cases_view, trend_view, trial_view, two_view
+from pages.evals.words import ASPECTS, Model, models_named, named
 
 SECTIONS = ["Agents and cases", "Two evaluations", "Over time", "One trial"]
 ANOTHER = "qwen3:1.7b"
@@ -22,7 +24,8 @@ DEFINITIONS = f"""
 - **Case**: one task for one agent in a workspace of its own, with what has to come of it. **Trial**: one run of a case;
   each has its own seed, derived from the base seed. Everybody in the cases is invented: no memory's text is ever in them.
 - **pass@1**: the share of judged trials that passed. **pass^k**: the chance that all of k trials of a case pass, by the
-  unbiased C(c, k) / C(n, k) of c passes in n judged trials, mean over the cases that have k judged trials.
+  unbiased C(c, k) / C(n, k) of c passes in n judged trials, mean over the cases that have k judged trials; beside it stands
+  how many of the cases have.
 - **95 % interval**: Wilson's. Trials of one case are not independent of each other, so with several trials of each case the
   interval of pass@1 is too narrow; that of pass^k is over cases, and rather too wide.
 - **Not judged**: the trial failed for a reason that is not the model's, such as a server that did not answer. Such trials are
@@ -34,7 +37,9 @@ DEFINITIONS = f"""
 - **Aspects**: {"; ".join(f"*{aspect}*, {meaning}" for aspect, meaning in ASPECTS.items())}. A trial passes when every aspect
   that applies to its case is met.
 - **Sign test**: were two models equally good, how often would the cases in which they differ be split so unevenly or more?
-  Exact and two-sided; p under 0.05 is commonly taken for more than chance.
+  Exact and two-sided; p under 0.05 is commonly taken for more than chance. It counts cases, and not by how much they differ.
+- **Bootstrap interval**: of the mean difference, from 2,000 drawings of as many cases with replacement, the same ones each
+  time; the middle 95 % of their means. It says how far the mean depends on which cases are in the suites.
 """
 
 
@@ -52,30 +57,57 @@ def nothing(visitor: Visitor) -> None:
         plain(str(ModelNotConfigured()))
 
 
-def chosen_from(recorded: Sequence[Evaluation], label: str, name: str, default: Evaluation) -> Evaluation:
+def chosen_from(
+    recorded: Sequence[Evaluation], models: Mapping[Model, str], label: str, name: str, default: Evaluation
+) -> Evaluation:
     """Let an evaluation be chosen; the address keeps which."""
     by_id = {str(one.evaluation_id): one for one in recorded}
+    labels = dict(zip(by_id, named(recorded, models), strict=True))
     key, asked = f"evals_{name}", st.query_params.get(name)
     if asked is not None and asked not in by_id:
         st.warning("The address names an evaluation that is not on record here, and is ignored:")
-        plain(asked)
+        plain(shown_whole(asked))
     st.session_state[key] = asked if asked in by_id else str(default.evaluation_id)
 
     def to_address() -> None:
         st.query_params[name] = st.session_state[key]
 
-    return by_id[
-        st.selectbox(label, list(by_id), format_func=lambda one: named(by_id[one]), key=key, on_change=to_address)
-    ]
+    return by_id[st.selectbox(label, list(by_id), format_func=labels.__getitem__, key=key, on_change=to_address)]
+
+
+def on_record(visitor: Visitor) -> list[Evaluation]:
+    """Read the newest evaluations, newest first, and after them older ones that the address names."""
+    with explained():
+        found: list[Evaluation] = visitor.call(evaluations)
+        for name in address.EVALUATIONS:
+            asked = _identity(st.query_params.get(name))
+            if asked is not None and all(one.evaluation_id != asked for one in found):
+                older = visitor.call(evaluation, asked)
+                found += [] if older is None else [older]
+    return found
+
+
+def _identity(asked: str | None) -> UUID | None:
+    try:
+        found = UUID(asked)
+    except (TypeError, ValueError):
+        return None
+    return found if str(found) == asked else None  # or it is not found again in the select box
 
 
 def read(visitor: Visitor, of: Evaluation) -> list[CaseResult]:
     """Read the results of an evaluation."""
     with explained():
-        return results(visitor.org_id, of.evaluation_id, settings=visitor.settings)
+        return visitor.call(results, of.evaluation_id)
 
 
-def two(visitor: Visitor, recorded: Sequence[Evaluation], first: Evaluation, of_first: list[CaseResult]) -> None:
+def two(
+    visitor: Visitor,
+    recorded: Sequence[Evaluation],
+    models: Mapping[Model, str],
+    first: Evaluation,
+    of_first: list[CaseResult],
+) -> None:
     """Compare the chosen evaluation with another."""
     other = counterpart(first, recorded)
     if other is None:
@@ -86,14 +118,14 @@ def two(visitor: Visitor, recorded: Sequence[Evaluation], first: Evaluation, of_
     if st.query_params.get("against") == str(first.evaluation_id):  # chosen as the first meanwhile
         del st.query_params["against"]
     others = [one for one in recorded if one is not first]
-    second = chosen_from(others, "Compared with", "against", other)
-    two_view.show(first, second, {"first": of_first, "second": read(visitor, second)})
+    second = chosen_from(others, models, "Compared with", "against", other)
+    two_view.show(first, second, {"first": of_first, "second": read(visitor, second)}, models)
 
 
 def shares(visitor: Visitor, recorded: Sequence[Evaluation]) -> dict[UUID, Interval | None]:
     """Read pass@1 of evaluations."""
-    with explained():
-        return pass_shares(visitor.org_id, [one.evaluation_id for one in recorded], settings=visitor.settings)
+    with explained(), st.spinner(f"Reading the results of {len(recorded):,} evaluations…"):
+        return visitor.call(pass_shares, [one.evaluation_id for one in recorded])
 
 
 def one_trial(visitor: Visitor, of: Evaluation, found: list[CaseResult]) -> None:
@@ -101,39 +133,33 @@ def one_trial(visitor: Visitor, of: Evaluation, found: list[CaseResult]) -> None
 
     def said(one: CaseResult) -> list[dict[str, object]]:
         with explained():
-            return transcript(
-                visitor.org_id,
-                of.evaluation_id,
-                agent=one.agent,
-                case_id=one.case_id,
-                trial=one.trial,
-                settings=visitor.settings,
-            )
+            return visitor.call(transcript, of.evaluation_id, agent=one.agent, case_id=one.case_id, trial=one.trial)
 
-    trial_view.show(found, said)
+    trial_view.show(of, found, said)
 
 
-visitor = gate("engineer", title="Evals")
-st.title("Evals")
+visitor = gate(Act.READ_EVALS, title="Evals")
+with st.container(horizontal=True, vertical_alignment="center"):
+    st.title("Evals", width="content")
+    st.text(visitor.org_id)
 st.caption(
     "How well each agent calls its tools, case by case. Everybody in the cases is invented: no memory's text is here."
 )
-with explained():
-    recorded = evaluations(visitor.org_id, settings=visitor.settings)
+address.forget_another(visitor.org_id)
+recorded = on_record(visitor)
 if not recorded:
     nothing(visitor)
 else:
-    chosen = chosen_from(recorded, "Evaluation, newest first (UTC)", "evaluation", recorded[0])
+    models = models_named(recorded)
+    chosen = chosen_from(recorded, models, "Evaluation, newest first (UTC)", "evaluation", recorded[0])
     found = read(visitor, chosen)
     cases_view.head(chosen, found)
-    section = st.segmented_control(
-        "Section", SECTIONS, default=SECTIONS[0], required=True, key="evals_section", label_visibility="collapsed"
-    )
+    section = address.section(SECTIONS)
     if section == "Two evaluations":
-        two(visitor, recorded, chosen, found)
+        two(visitor, recorded, models, chosen, found)
     elif section == "Over time":
         drawn = recorded[:NEWEST]
-        trend_view.show(chosen, drawn, shares(visitor, drawn))
+        trend_view.show(chosen, drawn, shares(visitor, drawn), models)
     elif section == "One trial":
         one_trial(visitor, chosen, found)
     else:

@@ -7,9 +7,10 @@ import streamlit as st
 from memory_core import Refused
 from memory_core.privacy import PrivacyDesk
 from memory_core.rights import DeskSettings, StandingAnswers
+from memory_core.roles import Act
 from memory_core.rules.jurisdiction import COUNTRIES, law_of
 from pages import Visitor, explained, gate, plain, require
-from pages.desk import trail_view
+from pages.desk import safeguards_view, trail_view
 
 ANSWERS = {
     "controller": ("Who is responsible", "Name and address of the controller.", "Art. 13(1)(a)"),
@@ -91,8 +92,8 @@ def answers(visitor: Visitor, desk: PrivacyDesk) -> None:
             )
             for name, (label, help_text, article) in ANSWERS.items()
         }
-        if st.form_submit_button("Save", type="primary"):
-            require(visitor, "dpo")
+        if st.form_submit_button("Save", type="primary", disabled=not visitor.may(Act.CHANGE_SETTINGS)):
+            require(visitor, Act.CHANGE_SETTINGS)
             new = DeskSettings(
                 answers=StandingAnswers(**{name: text.strip() or None for name, text in typed.items()}),
                 jurisdiction=jurisdiction.strip().upper() or None,
@@ -143,11 +144,13 @@ def proof(desk: PrivacyDesk) -> None:
     plain(str(ledger.path) if ledger.path else "nothing was written in this organisation yet")
 
 
-visitor = gate("dpo", title="Settings")
+visitor = gate(Act.READ_SETTINGS, Act.READ_TRAIL, title="Settings")
 st.title("Settings")
 if st.session_state.pop("saved", False):
     st.success("Saved. The trail says what was changed, and by whom.")
 with explained():
     desk = visitor.desk()
     answers(visitor, desk)
-    proof(desk)
+    safeguards_view.show(visitor, desk, version=f"version of the settings of {visitor.org_id}")
+    if visitor.may(Act.READ_TRAIL):
+        proof(desk)

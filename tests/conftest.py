@@ -13,6 +13,8 @@ from pathlib import Path
 from typing import Any
 from uuid import uuid4
 
+import certifi
+import psutil
 import psycopg
 import pytest
 from psycopg import sql
@@ -51,8 +53,52 @@ def connect(url: URL, **options: Any) -> psycopg.Connection[Any]:
     )
 
 
+IN_MEMORY = Path("/dev/shm")  # where Linux keeps files in memory
+ROOM = 4 * 2**30  # bytes, several times what two workers have been seen to need
+
+
+def has_room_in_memory() -> bool:
+    """Whether files may be kept in memory, programs among them, and the machine does not run short of it."""
+    if not os.access(IN_MEMORY, os.W_OK | os.X_OK):
+        return False
+    found = os.statvfs(IN_MEMORY)
+    room = min(found.f_bavail * found.f_frsize, psutil.virtual_memory().available)
+    return room >= ROOM and not found.f_flag & os.ST_NOEXEC
+
+
 @pytest.fixture(scope="session", autouse=True)
-def ledger_folder() -> Iterator[Path]:
+def temporary_files(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
+    """A folder for what is made in passing, also by the processes that a test starts: in memory, where there is room.
+
+    Most of a server's first start, and of its end, is waiting for a disk.
+    """
+    if not has_room_in_memory():
+        yield Path("/tmp")
+        return
+    tmp_path_factory.getbasetemp()  # stays on the disk: what a failed test wrote is looked at afterwards
+    folder = Path(tempfile.mkdtemp(prefix="memory-", dir=IN_MEMORY))
+    folder.chmod(0o1777)  # as such folders are: the database's user makes files of its own
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("TMPDIR", str(folder))
+        patch.setattr(tempfile, "tempdir", str(folder))
+        yield folder
+    shutil.rmtree(folder, ignore_errors=True)
+
+
+@pytest.fixture(scope="session", autouse=True)
+def one_authority(temporary_files: Path) -> Iterator[None]:
+    """Trust the first of the certificate authorities alone: each client reads them all anew, and no test needs one."""
+    last = "-----END CERTIFICATE-----\n"
+    file = temporary_files / f"authority-{uuid4().hex}.pem"
+    file.write_text(certifi.contents().partition(last)[0] + last, encoding="ascii")
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("SSL_CERT_FILE", str(file))
+        yield
+    file.unlink()
+
+
+@pytest.fixture(scope="session", autouse=True)
+def ledger_folder(temporary_files: Path) -> Iterator[Path]:
     """A folder for the ledgers of every test, and of the processes it starts; each organisation's has its own name."""
     folder = Path(tempfile.mkdtemp(prefix="memory-ledgers-"))
     before = os.environ.get("MEMORY_LEDGER")
@@ -66,7 +112,7 @@ def ledger_folder() -> Iterator[Path]:
 
 
 @pytest.fixture(scope="session")
-def server_home() -> Iterator[Path]:
+def server_home(temporary_files: Path) -> Iterator[Path]:
     """A folder that the database's user can reach, also when the tests run as root."""
     home = Path(tempfile.mkdtemp(prefix="memory-tests-"))
     home.chmod(0o755)
@@ -83,6 +129,11 @@ def cluster(server_home: Path) -> embedded.Cluster:
         for name in ("fsync", "synchronous_commit", "full_page_writes"):
             connection.execute(sql.SQL("ALTER SYSTEM SET {} = off").format(sql.Identifier(name)))
         connection.execute("SELECT pg_reload_conf()")
+        # Nor is a password guessed; it is hashed this often at each connection, of which there are thousands.
+        connection.execute("SET scram_iterations = 1")
+        for url in (started.superuser, started.owner, started.application):
+            password = sql.SQL("ALTER ROLE {} PASSWORD {}")
+            connection.execute(password.format(sql.Identifier(url.username or ""), sql.Literal(url.password)))
     return started
 
 

@@ -37,7 +37,9 @@ class ToolCalls:
     cancellation: Cancellation
     monotonic: Callable[[], float]
     on_call: Callable[[CalledTool], None] | None
+    tool_limit_s: float = TOOL_LIMIT_S
     made: list[CalledTool] = field(default_factory=list)
+    _own: set[str] = field(default_factory=set)
     _failures: Counter[str] = field(default_factory=Counter)
 
     def require_usable(self, calls: Sequence[ToolCall], *, turn: int) -> None:
@@ -62,24 +64,29 @@ class ToolCalls:
     def carry_out(self, call: ToolCall, *, turn: int, limit_s: float) -> tuple[Result, Block | None]:
         """Carry out a call; return its result, and the block that follows it.
 
-        Ends the run where the tool does not answer in time, or answered with an error too often.
+        Ends the run where the tool does not answer in time.
         """
-        context = Context(workspace=self.workspace, memories=self.memories, agent=self.agent, today=self.today)
+        context = Context(
+            workspace=self.workspace, memories=self.memories, agent=self.agent, today=self.today, own=self._own
+        )
         began = self.monotonic()
         try:
-            result = self._in_transaction(call, context, limit_s=min(TOOL_LIMIT_S, limit_s))
+            result = self._in_transaction(call, context, limit_s=min(self.tool_limit_s, limit_s))
         except (NotInTime, GivenUp) as error:
             self._note(call, turn, CallOutcome.TOO_SLOW, began=began, context=context)
             if isinstance(error, GivenUp):
                 raise RunEnded(Termination.CANCELLED, "somebody gave up on it") from None
-            ended = Termination.DEADLINE if limit_s <= TOOL_LIMIT_S else Termination.TOOL_FAILURE
+            ended = Termination.DEADLINE if limit_s <= self.tool_limit_s else Termination.TOOL_FAILURE
             raise RunEnded(ended, f"{call.name} did not answer in time") from None
         self._note(call, turn, result.outcome, began=began, context=context)
         if result.outcome is not CallOutcome.DONE:
             self._failures[call.name] += 1
-            if self._failures[call.name] > RETRIES:
-                raise RunEnded(Termination.TOOL_FAILURE, f"{call.name} failed {self._failures[call.name]} times")
         return result, context.block
+
+    def require_not_failed_too_often(self, call: ToolCall) -> None:
+        """End the run where the tool of a call has answered with an error once too often."""
+        if self._failures[call.name] > RETRIES:
+            raise RunEnded(Termination.TOOL_FAILURE, f"{call.name} failed {self._failures[call.name]} times")
 
     def _in_transaction(self, call: ToolCall, context: Context, *, limit_s: float) -> Result:
         """Call a tool in a transaction of the workspace, which only a call that is done changes."""

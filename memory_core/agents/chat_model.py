@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from types import TracebackType
 from typing import Protocol, Self
 
@@ -47,5 +47,9 @@ class ChatModel(Protocol):
         deadline_s: float | None,
         temperature: float | None,
         seed: int | None,
+        may_send: Callable[[], bool] | None,
     ) -> AnswerStream:
-        """Ask; the answer, or a `GatewayError`, comes within the deadline."""
+        """Ask; the answer, or a `GatewayError`, comes within the deadline.
+
+        `may_send` is asked right before each sending; where it says no, that is `CallCancelled`.
+        """

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from datetime import date, datetime
 from typing import Any, Protocol
@@ -35,9 +36,16 @@ class RunMemories(Protocol):
         """Recall for this run; what it shows is a disclosure to it."""
 
     def remember(
-        self, text: str, *, subject: Subject | None, origin: Origin, author: str, source: str | None
+        self,
+        text: str,
+        *,
+        subject: Subject | None,
+        origin: Origin,
+        author: str,
+        source: str | None,
+        commit_if: Callable[[], bool],
     ) -> Memory:
-        """Keep a memory with this run as its own."""
+        """Keep a memory with this run as its own, if that is still wanted at the very end."""
 
 
 @dataclass
@@ -51,8 +59,23 @@ class Context:
     memory_id: UUID | None = None  # what the call remembered
     recall_id: UUID | None = None  # the recall that it made
     block: Block | None = None  # what follows its result, in a message of its own
+    own: set[str] = field(default_factory=set)  # identifiers of the rows that this run added or changed
     _turn: threading.RLock = field(default_factory=threading.RLock)
     _is_over: bool = False
+
+    def recall(self, question: str) -> Recall:
+        """Recall for this run; raises `CallIsOver` once the call has ended."""
+        self.require_running()
+        return self.memories.recall(question)
+
+    def remember(
+        self, text: str, *, subject: Subject | None, origin: Origin, author: str, source: str | None
+    ) -> Memory:
+        """Keep a memory for this run, unless the call ends before that is done."""
+        self.require_running()
+        return self.memories.remember(
+            text, subject=subject, origin=origin, author=author, source=source, commit_if=lambda: not self._is_over
+        )
 
     def rows(self, table: str, **equal: Any) -> list[Row]:
         """Return the rows whose columns have these values, in the order of their identifiers."""
@@ -75,21 +98,29 @@ class Context:
         """Add a row under the next identifier, and return it."""
         with self._turn:
             self._check()
-            return self.workspace.add(table, values)
+            row = self.workspace.add(table, values)
+            self.own.add(row["id"])
+            return row
 
     def change(self, table: str, identity: str, **values: Any) -> Row:
         """Change a row, and return it as it is then."""
         with self._turn:
             self._check()
+            self.own.add(identity)
             return self.workspace.change(table, identity, values)
 
     def end(self) -> bool:
         """Take the workspace away from a tool that may still be running; False where it is stuck in a statement."""
+        self._is_over = True
         if not self._turn.acquire(timeout=STUCK_S):
             return False
-        self._is_over = True
         self._turn.release()
         return True
+
+    def require_running(self) -> None:
+        """Raise `CallIsOver` once the call has ended."""
+        with self._turn:
+            self._check()
 
     def _check(self) -> None:
         if self._is_over:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import time
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
@@ -9,7 +10,7 @@ from datetime import date
 from functools import partial
 from typing import TypeVar
 
-from memory_core.agents.calling import ToolCalls
+from memory_core.agents.calling import TOOL_LIMIT_S, ToolCalls
 from memory_core.agents.cancellation import Cancellation
 from memory_core.agents.chat_model import AnswerStream, ChatModel
 from memory_core.agents.memories import StoredMemories
@@ -19,10 +20,20 @@ from memory_core.agents.specification import Specification
 from memory_core.calls import FinishReason
 from memory_core.characters import has_surrogate, is_blank
 from memory_core.db.workspace import Workspace
-from memory_core.errors import CallCancelled, DeadlineExceeded, GatewayError, MemoryCoreError, Refusal, Refused
+from memory_core.errors import (
+    CallCancelled,
+    DatabaseError,
+    DeadlineExceeded,
+    GatewayError,
+    MemoryCoreError,
+    Refusal,
+    Refused,
+)
 from memory_core.gateway.conversation import Message, Reply, Role
+from memory_core.gateway.gateway import require_askable
 from memory_core.identifiers import identifier_refusal
 from memory_core.identity import new_id
+from memory_core.leaving import Leaving
 from memory_core.prompt.documents import Document, document_block
 from memory_core.prompt.fence import DrawBoundary, random_boundary
 from memory_core.rules.request import MAX_QUERY
@@ -34,11 +45,15 @@ Found = TypeVar("Found")
 
 DOCUMENT_BUDGET = 1000  # tokens of all documents together
 MOST_DOCUMENTS = 20
+LONGEST_DOCUMENTS = 100_000  # characters together; many more than fit
 GAVE_UP = "somebody gave up on it"
 
 
 class AgentRunner:
-    """Runs agents for one organisation, each run on record. Thread-safe, as long as each run has a workspace of its own."""
+    """Runs agents for one organisation, each run on record. Thread-safe, as long as each run has a workspace of its own.
+
+    `may_leave` says which memories the model may be sent, as the store does unless it is given.
+    """
 
     def __init__(
         self,
@@ -49,6 +64,8 @@ class AgentRunner:
         tools: Mapping[str, RegisteredTool] | None = None,
         monotonic: Callable[[], float] = time.monotonic,
         draw_boundary: DrawBoundary = random_boundary,
+        may_leave: Callable[[], Leaving] | None = None,
+        tool_limit_s: float = TOOL_LIMIT_S,
     ) -> None:
         self._store = store
         self._model = model
@@ -56,6 +73,8 @@ class AgentRunner:
         self._tools = registry() if tools is None else tools
         self._monotonic = monotonic
         self._draw_boundary = draw_boundary
+        self._may_leave = may_leave or store.may_leave
+        self._tool_limit_s = tool_limit_s
 
     def run(
         self,
@@ -82,7 +101,18 @@ class AgentRunner:
         or a `DatabaseError` where the run cannot be recorded; whatever else happens is the run's termination.
         """
         run_id = f"run-{new_id().hex[-12:]}" if run_id is None else run_id
+        seconds = specification.deadline_s if deadline_s is None else deadline_s
         _require_askable(prompt, asked_by=asked_by, run_id=run_id, documents=documents)
+        require_askable(
+            run_id=run_id,
+            tier=specification.tier,
+            cap=1 if max_output_tokens is None else max_output_tokens,
+            seconds=seconds,
+            temperature=temperature,
+            seed=seed,
+        )
+        use = specification.memory
+        memories = StoredMemories(self._store, run_id=run_id, use=use, may_leave=self._may_leave)
         start = RunStart(
             run_id=run_id,
             agent=specification.name,
@@ -90,13 +120,19 @@ class AgentRunner:
             model=self._model.model_of(specification.tier),
             tier=specification.tier,
             asked_by=asked_by,
-            deadline_s=specification.deadline_s if deadline_s is None else deadline_s,
+            deadline_s=seconds,
             turn_limit=specification.turn_limit,
             documents=tuple(document.source for document in documents),
+            observations_left_out=memories.observations_left_out,
         )
         cancellation = cancellation or Cancellation()
-        memories = StoredMemories(self._store, run_id=run_id, use=specification.memory)
         tools = {name: self._tools[name] for name in specification.tools}
+        fenced = document_block(documents, token_budget=DOCUMENT_BUDGET, draw_boundary=self._draw_boundary)
+        left_out = fenced.block.omitted if fenced.block else len(documents)
+        if left_out:
+            reason = f"{left_out} of {len(documents)} do not fit in {DOCUMENT_BUDGET:,} tokens; shorten them, or leave some out"
+            raise Refused(Refusal(rule="documents_fit", field="documents", reason=reason))
+        documents_block = fenced.block.text if fenced.block else None
         began = self._monotonic()
         self._journal.begin(start)
         run = _Run(
@@ -123,19 +159,18 @@ class AgentRunner:
                 cancellation=cancellation,
                 monotonic=self._monotonic,
                 on_call=on_call,
+                tool_limit_s=self._tool_limit_s,
             ),
             remaining_s=lambda: start.deadline_s - (self._monotonic() - began),
             cancellation=cancellation,
         )
-        shown = document_block(documents, token_budget=DOCUMENT_BUDGET, draw_boundary=self._draw_boundary)
-        documents_block = shown.block.text if shown.block else None
         try:
             run.go_on(prompt, documents=documents_block, today=today, must_call=must_call)
         except RunEnded as ended:
             self._journal.end(run_id, run.end(ended))
             return run.result(ended, took_ms=(self._monotonic() - began) * 1000)
         except BaseException as error:  # the database does not serve, or whoever runs it is being stopped
-            words = "the database did not serve" if isinstance(error, MemoryCoreError) else "it was interrupted"
+            words = "the database did not serve" if isinstance(error, DatabaseError) else "it was interrupted"
             with suppress(MemoryCoreError):
                 self._journal.end(run_id, run.end(RunEnded(Termination.CANCELLED, words)))
             raise
@@ -176,6 +211,7 @@ class _Run:
             if reply.tool_calls:
                 self._carry_out(reply)
             elif not is_blank(reply.content):  # nothing at all is no answer: it is asked again
+                self._require_nothing_withdrawn()  # an answer out of what was erased meanwhile is none
                 self._messages.append(reply.message())
                 self._answer = reply
                 raise RunEnded(Termination.COMPLETED)
@@ -184,7 +220,7 @@ class _Run:
     def _open(self, prompt: str, documents: str | None, today: date) -> None:
         day = f"Today is {today:%A} {today.day} {today:%B %Y}."
         self._messages = [Message(role=Role.SYSTEM, content=f"{self._specification.prompt}\n\n{day}")]
-        if self._specification.memory.limit:
+        if self._specification.memory.limit and self._in_time(self._memories.kinds):
             block = self._in_time(lambda: self._memories.recall(prompt)).block
             if block is not None:
                 self._messages.append(Message.memories(block))
@@ -195,7 +231,12 @@ class _Run:
     def _asked(self, *, must_call: bool) -> Reply:
         self._turns += 1
         try:
-            stream = self._ask(self._messages, must_call=must_call, deadline_s=max(0.001, self._remaining_s()))
+            stream = self._ask(
+                self._messages,
+                must_call=must_call,
+                deadline_s=max(0.001, self._remaining_s()),
+                may_send=lambda: not self._memories.withdrawn(),
+            )
             with stream, self._cancellation.tells(stream.cancel):
                 for _ in stream:
                     pass
@@ -203,14 +244,16 @@ class _Run:
         except DeadlineExceeded:
             raise RunEnded(Termination.DEADLINE, "the model did not answer in time") from None
         except CallCancelled:
+            if not self._cancellation.is_set:
+                self._require_nothing_withdrawn()
             raise RunEnded(Termination.CANCELLED, GAVE_UP) from None
         except GatewayError as error:
-            raise RunEnded(error.code) from None
+            raise RunEnded(error.code, in_plain_words(type(error))) from None
 
     def _carry_out(self, reply: Reply) -> None:
         calls = reply.tool_calls
-        self._calls.require_usable(calls, turn=self._turns)
         self._messages.append(reply.message())
+        self._calls.require_usable(calls, turn=self._turns)
         blocks: list[Message] = []
         for place, call in enumerate(calls):
             left = calls[place:]
@@ -218,10 +261,11 @@ class _Run:
                 self._require_going_on()
                 left = calls[place + 1 :]
                 result, block = self._calls.carry_out(call, turn=self._turns, limit_s=self._remaining_s())
+                self._messages.append(Message(role=Role.TOOL, content=result.text, answers=call))
+                self._calls.require_not_failed_too_often(call)
             except RunEnded:
                 self._calls.leave(left, turn=self._turns)
                 raise
-            self._messages.append(Message(role=Role.TOOL, content=result.text, answers=call))
             if block is not None:
                 blocks.append(Message.memories(block))
         self._messages += blocks  # a block is a message of its own, and results stand beside their calls
@@ -231,6 +275,9 @@ class _Run:
             raise RunEnded(Termination.CANCELLED, GAVE_UP)
         if self._remaining_s() <= 0:
             raise RunEnded(Termination.DEADLINE, "its time was over")
+        self._require_nothing_withdrawn()
+
+    def _require_nothing_withdrawn(self) -> None:
         withdrawn = self._in_time(self._memories.withdrawn)
         if withdrawn:
             word = "memory" if withdrawn == 1 else "memories"
@@ -278,6 +325,11 @@ class _Run:
         return self._answer is not None and self._answer.finish_reason in cut
 
 
+def in_plain_words(kind: type[GatewayError]) -> str | None:
+    """Return what a kind of failure is, in our own words: its docstring's, as a record may hold them."""
+    return re.sub(r"[^A-Za-z0-9_,;:.' -]+", " ", kind.__doc__ or "").partition(".")[0].strip()[:200] or None
+
+
 def _require_askable(prompt: object, *, asked_by: object, run_id: object, documents: Sequence[Document]) -> None:
     refused = (
         identifier_refusal(run_id, field="run_id")
@@ -287,6 +339,10 @@ def _require_askable(prompt: object, *, asked_by: object, run_id: object, docume
     if refused is None and len(documents) > MOST_DOCUMENTS:
         reason = f"are {len(documents)}; at most {MOST_DOCUMENTS}"
         refused = Refusal(rule="document_count", field="documents", reason=reason)
+    length = sum(len(document.text) for document in documents)
+    if refused is None and length > LONGEST_DOCUMENTS:
+        reason = f"have {length:,} characters together; at most {LONGEST_DOCUMENTS:,}"
+        refused = Refusal(rule="document_length", field="documents", reason=reason)
     if refused is not None:
         raise Refused(refused)
 

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from uuid import UUID
 
-from memory_core.agents.context import refuse
+from memory_core.agents.context import ToolProblem, refuse
 from memory_core.agents.specification import MemoryUse
+from memory_core.leaving import Leaving
 from memory_core.model import Kind, Memory, Origin, Recall, Subject
 from memory_core.rules.own_words import own_words_refusal
 from memory_core.store import MemoryStore
@@ -16,10 +18,14 @@ BLOCK_BUDGET = 600  # tokens of a block, so that specification, catalogue and tu
 class StoredMemories:
     """One run's way to an organisation's store."""
 
-    def __init__(self, store: MemoryStore, *, run_id: str, use: MemoryUse) -> None:
+    def __init__(
+        self, store: MemoryStore, *, run_id: str, use: MemoryUse, may_leave: Callable[[], Leaving] | None = None
+    ) -> None:
         self._store = store
         self._run_id = run_id
         self._use = use
+        self._may_leave = may_leave or store.may_leave
+        self._at_first = self._may_leave()
         self._shown: dict[UUID, Memory] = {}
         self.recalls: list[UUID] = []
         self.written: list[UUID] = []
@@ -29,14 +35,26 @@ class StoredMemories:
         """Return the memories that the run was shown, in the order in which it first was."""
         return tuple(self._shown)
 
+    @property
+    def observations_left_out(self) -> bool:
+        """Say whether the run is shown no observation that it might be shown, since its model is outside."""
+        return self._at_first.observations_stay and Kind.OBSERVATION in self._use.kinds
+
+    def kinds(self) -> tuple[Kind, ...]:
+        """Return what may be shown to the run now: what is let leave while it goes on, it is not shown."""
+        return self._may_leave().kinds_that_may_leave(self._at_first.kinds_that_may_leave(self._use.kinds))
+
     def recall(self, question: str) -> Recall:
         """Recall for this run; what it shows is a disclosure to it."""
+        kinds = self.kinds()
+        if not kinds:
+            raise ToolProblem("no memory of the kinds that you may see is sent to a model outside")
         recall = self._store.recall(
             question,
             run_id=self._run_id,
             limit=max(1, self._use.limit),
             token_budget=BLOCK_BUDGET,
-            kinds=self._use.kinds,
+            kinds=kinds,
         )
         self.recalls.append(recall.recall_id)
         for one in recall.memories:
@@ -45,10 +63,17 @@ class StoredMemories:
         return recall
 
     def remember(
-        self, text: str, *, subject: Subject | None, origin: Origin, author: str, source: str | None
+        self,
+        text: str,
+        *,
+        subject: Subject | None,
+        origin: Origin,
+        author: str,
+        source: str | None,
+        commit_if: Callable[[], bool],
     ) -> Memory:
-        """Keep a memory with this run as its own; about a person it is an observation."""
-        shown = [(memory.text or "", memory.subject) for memory in self._shown.values()]
+        """Keep a memory with this run as its own, if that is still wanted; about a person it is an observation."""
+        shown = [(words or "", one.subject) for one in self._shown.values() for words in (one.text, one.disputed)]
         refuse(own_words_refusal(text, subject, shown=shown))
         memory = self._store.remember(
             text,
@@ -58,11 +83,16 @@ class StoredMemories:
             run_id=self._run_id,
             subject=subject,
             source=source,
+            commit_if=lambda: commit_if() and not self.withdrawn(),  # asked under the lock that an erasure waits for
         )
         if memory.memory_id not in self.written:
             self.written.append(memory.memory_id)
         return memory
 
     def withdrawn(self) -> int:
-        """Count what the run was shown and may be shown no more: erased, swept or restricted since."""
-        return self._store.withdrawn(self._run_id) if self._shown else 0
+        """Count what the run was shown and may be shown no more: erased, swept, restricted, or not let leave since."""
+        if not self._shown and not self.written:
+            return 0
+        left = self._may_leave().kinds_that_may_leave()
+        stays = sum(one.kind not in left for one in self._shown.values())
+        return max(self._store.withdrawn(self._run_id, written=self.written), stays)

@@ -34,7 +34,7 @@ MODULES = (
 )
 LONGEST_ARGUMENTS = 20_000  # characters, as the model wrote them
 MOST_FAULTS_TOLD = 3
-MOST_ROWS = 50
+LONGEST_ERROR = 500
 
 Function = Callable[..., object]
 
@@ -150,7 +150,8 @@ def rendered(value: object) -> str:
 
 def said_no(outcome: CallOutcome, what: str) -> Result:
     """Return a tool's no as the model is told it."""
-    return Result(outcome=outcome, text=rendered({"ok": False, "error": what}))
+    short = what if len(what) <= LONGEST_ERROR else f"{what[:LONGEST_ERROR]}…"
+    return Result(outcome=outcome, text=rendered({"ok": False, "error": short}))
 
 
 def _texts(value: object) -> Iterator[str]:
@@ -167,7 +168,7 @@ def _texts(value: object) -> Iterator[str]:
 def _told(error: ValidationError) -> str:
     faults = error.errors(include_url=False, include_input=False)
     told = [
-        f"{'.'.join(map(str, fault['loc'])) or 'arguments'}: {fault['msg'][:200]}"
+        f"{'.'.join(map(str, fault['loc']))[:64] or 'arguments'}: {fault['msg'][:200]}"
         for fault in faults[:MOST_FAULTS_TOLD]
     ]
     more = len(faults) - len(told)

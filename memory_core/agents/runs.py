@@ -15,7 +15,7 @@ class CalledTool:
 
     turn: int
     name: str  # as the model wrote it
-    written: str  # the arguments as the model wrote them
+    written: str = field(repr=False)  # the arguments as the model wrote them
     outcome: CallOutcome
     took_ms: float
 
@@ -29,7 +29,7 @@ class AgentRun:
     model: str
     termination: str  # a Termination, or a gateway's code
     detail: str | None  # in our own words
-    answer: str | None  # None unless it completed
+    answer: str | None = field(repr=False)  # None unless it completed
     answer_was_cut: bool  # it reached the output cap, or was kept back in part
     turns: int
     calls: tuple[CalledTool, ...]

@@ -13,6 +13,7 @@ import yaml
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from memory_core.agents.registry import registry
+from memory_core.characters import has_surrogate, is_blank
 from memory_core.config import Tier
 from memory_core.errors import Refusal, Refused
 from memory_core.identifiers import identifier_refusal
@@ -27,7 +28,7 @@ class MemoryUse(BaseModel):
 
     model_config = ConfigDict(extra="forbid", frozen=True)
 
-    limit: int = Field(ge=0, le=20)  # 0: it is shown none
+    limit: int = Field(ge=0, le=20, strict=True)  # 0: none at its beginning
     kinds: tuple[Kind, ...] = Field(min_length=1, max_length=2)
 
 
@@ -39,8 +40,8 @@ class FrontMatter(BaseModel):
     name: str = Field(pattern="^[a-z][a-z-]{1,39}$")
     title: str = Field(min_length=1, max_length=80)
     tier: Tier
-    deadline_s: float = Field(gt=0, le=3600, allow_inf_nan=False)
-    turn_limit: int = Field(ge=1, le=50)
+    deadline_s: float = Field(gt=0, le=3600, allow_inf_nan=False, strict=True)
+    turn_limit: int = Field(ge=1, le=50, strict=True)
     memory: MemoryUse
     tools: tuple[str, ...]
 
@@ -75,7 +76,7 @@ def read_specification(text: str, *, file: str, known: Collection[str]) -> Speci
         return Refused(Refusal(rule=rule, field=f"{file}: {where}", reason=reason))
 
     head, prompt = _parted(text, file)
-    given = read_yaml(head, where=f"{file}: front matter")
+    given = read_yaml(head, where=f"{file}: front matter", first_line=2)
     if not isinstance(given, Mapping):
         raise refused("specification_has_front_matter", "front matter", "must be names with their values")
     try:
@@ -93,7 +94,9 @@ def read_specification(text: str, *, file: str, known: Collection[str]) -> Speci
     unknown = [name for name in front.tools if name not in known]
     if unknown:
         raise refused("tool_is_registered", "tools", f"names {', '.join(unknown)}, which no tool is called")
-    if not prompt.strip():
+    if "\x00" in text or has_surrogate(text):
+        raise refused("specification_is_text", "body", "has a NUL or half a surrogate pair in it")
+    if is_blank(prompt):
         raise refused("specification_has_a_prompt", "body", "is blank; write the system prompt below the front matter")
     if identifier_refusal(f"agent:{front.name}", field="name"):
         raise refused("agent_is_an_identifier", "name", "must be letters and hyphens")
@@ -152,16 +155,19 @@ class _Loader(yaml.SafeLoader):
         names = [self.construct_object(key, deep=True) for key, _ in node.value]
         twice = [name for place, name in enumerate(names) if name in names[:place]]
         if twice:
-            raise yaml.constructor.ConstructorError(None, None, f"{twice[0]} is given twice", node.start_mark)
+            mark = next(
+                key.start_mark for key, _ in reversed(node.value) if self.construct_object(key, deep=True) == twice[0]
+            )
+            raise yaml.constructor.ConstructorError(None, None, f"{twice[0]} is given twice", mark)
         return dict(super().construct_mapping(node, deep))
 
 
-def read_yaml(text: str, *, where: str) -> Any:
+def read_yaml(text: str, *, where: str, first_line: int = 1) -> Any:
     """Read YAML of plain values; raises `Refused` saying where, on which line, and what is wrong."""
     try:
         return yaml.load(text, Loader=_Loader)  # noqa: S506  (a SafeLoader)
-    except (yaml.YAMLError, RecursionError, ValueError, TypeError) as error:
+    except (yaml.YAMLError, RecursionError, ValueError, TypeError, LookupError, AttributeError) as error:
         mark = getattr(error, "problem_mark", None)
-        line = f"line {mark.line + 1}: " if mark else ""
+        line = f"line {mark.line + first_line}: " if mark else ""
         reason = f"{line}{getattr(error, 'problem', None) or 'is no YAML'}"
         raise Refused(Refusal(rule="file_is_yaml", field=where, reason=reason)) from None

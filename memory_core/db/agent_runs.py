@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from datetime import datetime
 from typing import Any
+from uuid import UUID
 
 from sqlalchemy import (
     ColumnElement,
@@ -59,6 +61,8 @@ _RECALL = (
     recall.c.ranking,
     recall.c.boundary,
     recall.c.omitted,
+    recall.c.by,
+    recall.c.because,
 )
 _MODEL_CALL = (
     model_call.c.call_id,
@@ -88,6 +92,7 @@ def begin(connection: Connection, org_id: str, start: RunStart, *, now: datetime
         "asked_by": start.asked_by,
         "documents": list(start.documents),
         "turn_limit": start.turn_limit,
+        "observations_left_out": start.observations_left_out,
     }
     moment = select(_moment(now).label("began")).subquery("moment")
     until = moment.c.began + func.make_interval(0, 0, 0, 0, 0, 0, start.deadline_s)
@@ -168,6 +173,7 @@ def facts(connection: Connection, org_id: str, run_id: str) -> RunFacts | None:
         asked_by=row.asked_by,
         documents=tuple(row.documents),
         turn_limit=row.turn_limit,
+        observations_left_out=row.observations_left_out,
         started_at=row.started_at,
         deadline_at=row.deadline_at,
         ended_at=row.ended_at,
@@ -208,7 +214,7 @@ def model_calls(connection: Connection, org_id: str, run_id: str) -> list[ModelC
 
 
 def recalls_of(connection: Connection, org_id: str, run_id: str) -> list[Row[Any]]:
-    """Return recall_id, at, purpose, mode, reason, ranking, boundary, omitted of a run's recalls, oldest first."""
+    """Return recall_id, at, purpose, mode, reason, ranking, boundary, omitted, by, because of a run's recalls, oldest first."""
     return list(
         connection.execute(
             select(*_RECALL).where(*_of(recall, org_id, run_id)).order_by(recall.c.at, recall.c.recall_id)
@@ -242,6 +248,14 @@ def withdrawn(connection: Connection, org_id: str, run_id: str) -> int:
         _disclosed(org_id)
         .join(memory, and_(memory.c.org_id == disclosure.c.org_id, memory.c.memory_id == disclosure.c.memory_id))
         .where(recall.c.run_id == run_id, memory.c.org_id == org_id, withheld)
+    ).scalar_one()
+
+
+def withheld(connection: Connection, org_id: str, memory_ids: Sequence[UUID]) -> int:
+    """Count which of some memories have been forgotten, swept or restricted."""
+    gone = or_(memory.c.text.is_(None), memory.c.restricted_at.is_not(None))
+    return connection.execute(
+        select(func.count()).where(memory.c.org_id == org_id, memory.c.memory_id.in_(list(memory_ids)), gone)
     ).scalar_one()
 
 

@@ -28,6 +28,7 @@ from memory_core.errors import (
     Refused,
     UnsafeRole,
 )
+from memory_core.roles import Identity
 
 CONNECT_TIMEOUT_S = 5
 # What a caller knows a named constraint's columns by, where two callers at once can still reach it.
@@ -124,6 +125,16 @@ def enter_organisation(connection: Connection, org_id: str, *, switched_off: Seq
     statement = sql.SQL("SET LOCAL memory.org_id = {}").format(sql.Literal(org_id))
     off = [sql.SQL("SET LOCAL {} = off").format(sql.Identifier(name)) for name in switched_off]
     connection.exec_driver_sql(sql.SQL("; ").join([statement, *off]).as_string(None))
+
+
+@contextmanager
+def identity_transaction(engine: Engine, identity: Identity) -> Iterator[Connection]:
+    """Open one transaction of no organisation, that sees an identity's own standing as a member and nothing else."""
+    statement = sql.SQL("SET LOCAL memory.org_id = ''; SET LOCAL memory.identity = {}")
+    named = statement.format(sql.Literal(identity.digest.hex())).as_string(None)
+    with translated_errors(), _begun(engine, lambda one: one.exec_driver_sql(named)) as connection:
+        yield connection
+        connection.commit()
 
 
 @contextmanager

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from datetime import datetime
 from typing import Any
 from uuid import UUID
@@ -168,6 +168,21 @@ def results(connection: Connection, org_id: str, evaluation_id: UUID) -> list[Ca
         )
         for row in rows
     ]
+
+
+def pass_counts(connection: Connection, org_id: str, evaluation_ids: Iterable[UUID]) -> dict[UUID, tuple[int, int]]:
+    """Return how many trials of each evaluation passed, of how many that were judged; nothing of one without trials."""
+    result = evaluation_result.c
+    rows = connection.execute(
+        select(
+            result.evaluation_id,
+            func.count().filter(result.passed).label("passed"),
+            func.count(result.passed).label("judged"),
+        )
+        .where(result.org_id == org_id, result.evaluation_id.in_(list(evaluation_ids)))
+        .group_by(result.evaluation_id)
+    )
+    return {row.evaluation_id: (row.passed, row.judged) for row in rows}
 
 
 def transcript(

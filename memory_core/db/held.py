@@ -18,6 +18,7 @@ from sqlalchemy import (
     Uuid,
     and_,
     bindparam,
+    case,
     func,
     literal,
     select,
@@ -28,7 +29,7 @@ from sqlalchemy.dialects.postgresql import insert
 from memory_core.db.memories import COLUMNS, fields, now_or
 from memory_core.db.statements import Statement
 from memory_core.db.subjects import subject_of
-from memory_core.db.tables import INSTANT, directory, disclosure, erasure, memory
+from memory_core.db.tables import INSTANT, directory, disclosure, erasure, memory, recall
 from memory_core.model import Disclosure, HeldMemory, Purpose, Subject
 
 # All that an erasure takes from a memory. The words are computed from the text, and go with it.
@@ -62,6 +63,13 @@ def held(
 
 @cache
 def _held(clock: bool) -> Statement:
+    # Not joined: each is one row by its key, looked up for previews alone.
+    looker = (
+        select(func.json_build_array(recall.c.by, recall.c.because))
+        .where(recall.c.org_id == bindparam("org_id"), recall.c.recall_id == disclosure.c.recall_id)
+        .correlate(disclosure)
+        .scalar_subquery()
+    )
     shown = (
         select(
             func.json_agg(
@@ -71,6 +79,7 @@ def _held(clock: bool) -> Statement:
                     disclosure.c.purpose,
                     disclosure.c.at,
                     disclosure.c.place,
+                    case((disclosure.c.purpose == Purpose.PREVIEW.value, looker)),
                 )
             )
         )
@@ -96,8 +105,11 @@ def _held_memory(row: Row[Any], subject: Subject, *, now: datetime) -> HeldMemor
             purpose=PURPOSES[purpose],
             at=datetime.fromisoformat(at),
             place=place,
+            by=by,
+            because=because,
         )
-        for recall_id, run_id, purpose, at, place in row.shown or ()
+        for recall_id, run_id, purpose, at, place, looker in row.shown or ()
+        for by, because in (looker or (None, None),)
     ]
     shown.sort(key=lambda one: (one.at, one.recall_id))
     return HeldMemory(**fields(row, subject, now=now), disclosures=tuple(shown))

@@ -53,6 +53,11 @@ def await_loads(connection: Connection, org_id: str) -> None:
     connection.execute(_EXCLUSIVE, {"key": _first_key(org_id) + BUCKETS})
 
 
+def await_members(connection: Connection, org_id: str) -> None:
+    """Wait until nobody else changes who is a member; others wait until this transaction ends."""
+    connection.execute(_EXCLUSIVE, {"key": _first_key(org_id) + BUCKETS + 2})
+
+
 def await_records(connection: Connection, org_id: str) -> None:
     """Wait until nobody else adds to the organisation's trail or ledger; others wait until this transaction ends.
 

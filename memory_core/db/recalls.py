@@ -18,10 +18,10 @@ from memory_core.model import Memory
 _RECORD = """
     WITH recorded AS (
         INSERT INTO recall
-            (org_id, recall_id, run_id, purpose, at, mode, reason, ranking, boundary, token_budget, omitted)
+            (org_id, recall_id, run_id, purpose, at, mode, reason, ranking, boundary, token_budget, omitted, by, because)
         VALUES
             (%(org_id)s, %(recall_id)s, %(run_id)s, %(purpose)s, %(at)s, %(mode)s, %(reason)s, %(ranking)s,
-             %(boundary)s, %(token_budget)s, %(omitted)s)
+             %(boundary)s, %(token_budget)s, %(omitted)s, %(by)s, %(because)s)
     )
     INSERT INTO disclosure (org_id, memory_id, recall_id, place, run_id, purpose, at, disputed)
     SELECT %(org_id)s, memory_id, %(recall_id)s, place, %(run_id)s, %(purpose)s, %(at)s, disputed

@@ -9,7 +9,7 @@ from sqlalchemy import ARRAY, Connection, Row, Text, bindparam, func, or_, selec
 
 from memory_core.db.tables import directory, memory
 from memory_core.labels import MAX_LABEL, name_refusal
-from memory_core.model import Subject
+from memory_core.model import Kind, Subject
 
 # A label that contradicts the one that stands becomes an alias: neither is lost, neither is overwritten in silence.
 _ENTER = text(
@@ -64,6 +64,16 @@ def named(connection: Connection, org_id: str, only: Sequence[Subject] | None = 
     return [
         subject_of(row.subject_type, row.subject_id, row.label, row.aliases) for row in connection.execute(statement)
     ]
+
+
+def observed(connection: Connection, org_id: str) -> list[Subject]:
+    """Return everybody of whom an observation has its text."""
+    rows = connection.execute(
+        select(memory.c.subject_type, memory.c.subject_id)
+        .where(memory.c.org_id == org_id, memory.c.kind == Kind.OBSERVATION.value, memory.c.text.is_not(None))
+        .distinct()
+    )
+    return [Subject(row.subject_type, row.subject_id) for row in rows]
 
 
 def subject_of(subject_type: str, subject_id: str, label: str | None, aliases: Sequence[str] | None) -> Subject:

@@ -102,6 +102,12 @@ organisation_setting = Table(
     Column("time_zone", Text, nullable=False, server_default=text("'UTC'")),
     *(Column(name, Text) for name in ANSWERS),
     Column("version", Integer, nullable=False, server_default=text("0")),  # of what the desk sets
+    Column("preview_pseudonyms", Boolean, nullable=False, server_default=text("false")),
+    Column("four_eyes_over", Integer),  # None: a second officer is not asked for
+    # Whether what is remembered about persons may go to a model outside, since when and by whom.
+    Column("observations_leave", Boolean, nullable=False, server_default=text("false")),
+    Column("observations_leave_by", Text),
+    Column("observations_leave_at", INSTANT),
     PrimaryKeyConstraint("org_id", name="organisation_setting_pkey"),
     ForeignKeyConstraint(["org_id"], ["organisation.org_id"], name="setting_of_an_organisation"),
     CheckConstraint("maximum_days BETWEEN 1 AND 3650", name="maximum_is_within_ten_years"),
@@ -118,6 +124,12 @@ organisation_setting = Table(
         f" AND greatest({', '.join(f'char_length({name})' for name in ANSWERS)}) <= 4000",
         name="answer_length",
     ),
+    CheckConstraint("four_eyes_over >= 0", name="four_eyes_count_from_zero"),
+    CheckConstraint(
+        "observations_leave = (observations_leave_by IS NOT NULL) AND observations_leave = (observations_leave_at IS NOT NULL)",
+        name="leave_says_when_and_by_whom",
+    ),
+    CheckConstraint(is_identifier("observations_leave_by"), name="whoever_lets_leave_is_an_identifier"),
 )
 
 memory = Table(
@@ -310,6 +322,8 @@ recall = Table(
     Column("boundary", Text),  # None: no block was shown
     Column("token_budget", Integer),
     Column("omitted", Integer, nullable=False),
+    Column("by", Text),  # who looked at a preview, and why they needed to see names
+    Column("because", Text),
     PrimaryKeyConstraint("org_id", "recall_id", name="recall_pkey"),
     ForeignKeyConstraint(["org_id"], ["organisation.org_id"], name="recall_of_an_organisation"),
     CheckConstraint("mode IN ('recency', 'semantic')", name="mode_is_known"),
@@ -318,6 +332,10 @@ recall = Table(
     CheckConstraint(is_identifier("boundary"), name="boundary_is_an_identifier"),
     CheckConstraint("reason ~ '^[A-Za-z'' ]{1,200}$'", name="recall_reason_is_plain"),
     CheckConstraint(is_identifier("run_id"), name="recall_names_its_run"),
+    CheckConstraint(is_identifier("by"), name="whoever_recalls_is_an_identifier"),
+    CheckConstraint(
+        "because IS NULL OR (by IS NOT NULL AND char_length(because) BETWEEN 1 AND 200)", name="because_is_somebodys"
+    ),
     Index("recall_by_run", "org_id", "run_id"),
 )
 
@@ -739,6 +757,9 @@ agent_run = Table(
     Column("detail", Text),  # our own words, never a model's
     Column("turns", Integer),
     Column("answer_was_cut", Boolean),
+    Column(
+        "observations_left_out", Boolean, nullable=False, server_default=text("false")
+    ),  # of what a model outside saw
     PrimaryKeyConstraint("org_id", "run_id", name="agent_run_pkey"),
     ForeignKeyConstraint(["org_id"], ["organisation.org_id"], name="agent_run_of_an_organisation"),
     CheckConstraint(
@@ -864,6 +885,103 @@ evaluation_result = Table(
     CheckConstraint("jsonb_typeof(transcript) = 'array'", name="transcript_is_a_list"),
 )
 
+# One role of one identity. Who it is, is what a provider says: the name is what the trail calls them, the e-mail address is
+# for people to recognise. What was removed stays, so that the trail's names can be read for good.
+member = Table(
+    "member",
+    metadata,
+    Column("org_id", Text, nullable=False),
+    Column("member_id", Uuid, nullable=False),
+    Column("issuer", Text, nullable=False),
+    Column("subject", Text, nullable=False),
+    Column("identity", LargeBinary, nullable=False),  # what issuer and subject are looked up by
+    Column("role", Text, nullable=False),
+    Column("name", Text, nullable=False),
+    Column("email", Text),
+    Column("added_at", INSTANT, nullable=False),
+    Column("added_by", Text, nullable=False),
+    Column("removed_at", INSTANT),
+    Column("removed_by", Text),
+    PrimaryKeyConstraint("org_id", "member_id", name="member_pkey"),
+    ForeignKeyConstraint(["org_id"], ["organisation.org_id"], name="member_of_an_organisation"),
+    CheckConstraint(
+        "char_length(issuer) BETWEEN 1 AND 255 AND char_length(subject) BETWEEN 1 AND 255",
+        name="issuer_and_subject_length",
+    ),
+    CheckConstraint(
+        "identity = sha256(int4send(octet_length(issuer)) || convert_to(issuer, 'UTF8')"
+        " || int4send(octet_length(subject)) || convert_to(subject, 'UTF8'))",
+        name="identity_is_of_issuer_and_subject",
+    ),
+    CheckConstraint("role IN ('admin', 'auditor', 'dpo', 'engineer')", name="role_is_known"),
+    CheckConstraint(f"name ~ '^user:.' AND {is_identifier('name')}", name="name_is_a_users"),
+    CheckConstraint("char_length(email) BETWEEN 3 AND 254", name="email_length"),
+    CheckConstraint(
+        f"{is_identifier('added_by')} AND (removed_by IS NULL OR {is_identifier('removed_by')})",
+        name="member_names_who_added_and_removed",
+    ),
+    CheckConstraint("(removed_at IS NULL) = (removed_by IS NULL)", name="removal_says_when_and_by_whom"),
+    Index(
+        "one_standing_role_of_an_identity",
+        "org_id",
+        "identity",
+        "role",
+        unique=True,
+        postgresql_where=text("removed_at IS NULL"),
+    ),
+    # Across organisations: where somebody who signs in is a member.
+    Index("member_by_identity", "identity", postgresql_where=text("removed_at IS NULL")),
+)
+
+# That a second officer was asked to agree to exactly one act, what was said, and that it was done.
+approval = Table(
+    "approval",
+    metadata,
+    Column("org_id", Text, nullable=False),
+    Column("approval_id", Uuid, nullable=False),
+    Column("act", Text, nullable=False),
+    Column("fingerprint", LargeBinary, nullable=False),  # of exactly what is to be done
+    Column("subject_type", Text),
+    Column("subject_id", Text),
+    Column("count", BigInteger),  # of the memories it is about
+    Column("reason", Text, nullable=False),
+    Column("asked_by", Text, nullable=False),
+    Column("asked_at", INSTANT, nullable=False),
+    Column("expires_at", INSTANT, nullable=False),
+    Column("decided_by", Text),
+    Column("decided_at", INSTANT),
+    Column("agreed", Boolean),
+    Column("used_at", INSTANT),
+    PrimaryKeyConstraint("org_id", "approval_id", name="approval_pkey"),
+    ForeignKeyConstraint(["org_id"], ["organisation.org_id"], name="approval_of_an_organisation"),
+    CheckConstraint("act IN ('erase', 'hand out a package', 'lift a hold')", name="act_to_agree_to_is_known"),
+    CheckConstraint("octet_length(fingerprint) = 32", name="fingerprint_length"),
+    CheckConstraint("(subject_type IS NULL) = (subject_id IS NULL)", name="approval_names_type_and_id_or_neither"),
+    CheckConstraint(
+        " AND ".join(
+            [
+                is_identifier("asked_by"),
+                *(
+                    f"({column} IS NULL OR {is_identifier(column)})"
+                    for column in ("subject_type", "subject_id", "decided_by")
+                ),
+            ]
+        ),
+        name="approval_has_its_identifiers",
+    ),
+    CheckConstraint("count >= 0", name="approval_counts_from_zero"),
+    CheckConstraint("char_length(reason) BETWEEN 1 AND 500", name="approval_reason_length"),
+    CheckConstraint("expires_at > asked_at", name="approval_expires_after_it_is_asked_for"),
+    CheckConstraint(
+        "(decided_at IS NULL) = (decided_by IS NULL) AND (decided_at IS NULL) = (agreed IS NULL)",
+        name="decision_says_when_who_what",
+    ),
+    CheckConstraint("decided_by <> asked_by", name="somebody_else_decides"),
+    CheckConstraint("used_at IS NULL OR coalesce(agreed, false)", name="only_what_is_agreed_to_is_used"),
+    Index("approval_by_fingerprint", "org_id", "act", "fingerprint"),
+    Index("approval_open", "org_id", "asked_at", postgresql_where=text("decided_at IS NULL")),
+)
+
 # Every table whose rows belong to one organisation, and so is under forced row level security.
 TENANT_TABLES = (
     organisation_setting,
@@ -882,4 +1000,6 @@ TENANT_TABLES = (
     agent_call,
     evaluation,
     evaluation_result,
+    member,
+    approval,
 )

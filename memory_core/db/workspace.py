@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from typing import Any
 
+import psycopg
 from sqlalchemy import (
     ARRAY,
     CheckConstraint,
@@ -19,6 +20,7 @@ from sqlalchemy import (
     MetaData,
     Table,
     Text,
+    func,
     insert,
     select,
     update,
@@ -31,6 +33,7 @@ metadata = MetaData()
 
 STAGES = ("applied", "screening", "interview", "offer", "hired", "rejected", "withdrawn")
 STATEMENT_LIMIT_MS = 5000
+CANCEL_LIMIT_S = 0.3
 Row = dict[str, Any]
 
 
@@ -157,6 +160,7 @@ class Workspace:
 
     def __init__(self, connection: Connection) -> None:
         self._connection = connection
+        self._driver: psycopg.Connection[Any] = connection.connection.dbapi_connection  # type: ignore[assignment]
         self._is_lost = False
 
     def fill(self, rows: Mapping[str, list[Row]]) -> None:
@@ -183,7 +187,9 @@ class Workspace:
     def abandon(self) -> None:
         """Close the connection under somebody who is stuck in it; the tables are gone then."""
         self._is_lost = True
-        self._connection.invalidate()
+        with suppress(psycopg.Error):
+            self._driver.cancel_safe(timeout=CANCEL_LIMIT_S)
+        self._driver.close()
 
     def rows(self, table: str, **equal: Any) -> list[Row]:
         """Return the rows whose columns have these values, in the order of their identifiers."""
@@ -208,6 +214,11 @@ class Workspace:
         """Return every row of every table, by its identifier."""
         with self.acting():
             return {name: {row["id"]: row for row in self.rows(name)} for name in TABLES}
+
+
+def may_make_workspaces(connection: Connection) -> bool:
+    """Say whether this role may make temporary tables here."""
+    return bool(connection.scalar(select(func.has_database_privilege(func.current_database(), "TEMPORARY"))))
 
 
 @contextmanager

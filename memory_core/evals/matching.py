@@ -9,6 +9,7 @@ from typing import Any
 
 from memory_core.agents.context import moment_of
 
+LONGEST_READ = 4000
 MATCHERS = frozenset({"matches", "any_of", "includes", "absent"})
 
 
@@ -28,6 +29,25 @@ def plain(value: Any) -> Any:
 def is_matcher(expected: object) -> bool:
     """Say whether an expectation is no plain value."""
     return isinstance(expected, Mapping) and len(expected) == 1 and expected.keys() <= MATCHERS
+
+
+def matcher_fault(expected: Any) -> str | None:
+    """Say what is wrong with a matcher, or None; a plain value is none."""
+    if not isinstance(expected, Mapping):
+        return None
+    if not is_matcher(expected):
+        return f"is neither a plain value nor one of {', '.join(sorted(MATCHERS))}"
+    ((kind, wanted),) = expected.items()
+    if kind == "matches":
+        try:
+            re.compile(wanted)
+        except (re.error, TypeError):
+            return "matches needs a regular expression"
+    if kind in ("any_of", "includes") and (not isinstance(wanted, list) or not wanted):
+        return f"{kind} needs a list of values"
+    if kind == "absent" and not isinstance(wanted, bool):
+        return "absent needs true or false"
+    return None
 
 
 def matches(expected: Any, actual: Any) -> bool:
@@ -51,8 +71,11 @@ def all_match(expected: Mapping[str, Any], actual: Mapping[str, Any]) -> bool:
 
 
 def found(pattern: str, text: str) -> bool:
-    """Say whether a pattern is found anywhere in a text; case does not matter, nor what kind of white space or dash it is."""
-    simple = re.sub(r"[\u2010-\u2015]", "-", re.sub(r"\s+", " ", text.replace("’", "'")))
+    """Say whether a pattern is found in a text; case does not matter, nor what kind of white space or dash it is.
+
+    What stands behind the first 4,000 characters is not read: a pattern may take the square of their number.
+    """
+    simple = re.sub(r"[\u2010-\u2015]", "-", re.sub(r"\s+", " ", text[:LONGEST_READ].replace("’", "'")))
     return re.search(pattern, simple, re.IGNORECASE) is not None
 
 

@@ -10,7 +10,7 @@ from memory_core.config import Settings
 from memory_core.db import database
 from memory_core.db import evaluations as recorded
 from memory_core.db.engine import organisation_transaction
-from memory_core.evals.statistics import Interval, pass_at_1
+from memory_core.evals.statistics import Interval, wilson
 from memory_core.evaluations import CaseResult, Evaluation
 
 
@@ -34,8 +34,14 @@ def results(org_id: str, evaluation_id: UUID, *, settings: Settings) -> list[Cas
 
 def pass_shares(org_id: str, evaluation_ids: Iterable[UUID], *, settings: Settings) -> dict[UUID, Interval | None]:
     """Return pass@1 of each evaluation; None of one of which no trial was judged."""
+    wanted = list(evaluation_ids)
     with organisation_transaction(database.usable_engine(settings), org_id) as connection:
-        return {one: pass_at_1(recorded.results(connection, org_id, one)) for one in evaluation_ids}
+        counts = recorded.pass_counts(connection, org_id, wanted)
+    found: dict[UUID, Interval | None] = {}
+    for one in wanted:
+        passed, judged = counts.get(one, (0, 0))
+        found[one] = wilson(passed, judged) if judged else None
+    return found
 
 
 def transcript(

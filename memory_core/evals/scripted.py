@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import threading
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Self
 
@@ -121,8 +121,11 @@ class ScriptedModel:
         deadline_s: float | None = None,
         temperature: float | None = None,
         seed: int | None = None,
+        may_send: Callable[[], bool] | None = None,
     ) -> ScriptedStream:
         """Take the next step."""
         step = self._steps[min(len(self.asked), len(self._steps) - 1)] if self._steps else Step()
         self.asked.append(tuple(messages))
+        if may_send is not None and not may_send():
+            step = Step(fails=CallCancelled("what it would send may not be sent any more"))
         return ScriptedStream(step, model=self._name, offered=[tool.name for tool in tools], deadline_s=deadline_s)

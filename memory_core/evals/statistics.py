@@ -5,13 +5,16 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from fractions import Fraction
 from math import comb, sqrt
+from random import Random
 
 from memory_core.evals.questions import ALL
 from memory_core.evaluations import Aspect, CaseResult
 
 Z = 1.959964  # of the normal distribution: 95 of 100 lie within
 KINDS = ("right tool", "nothing to call", "missing argument", "chained", "recovery or parallel")
+RESAMPLES, SEED = 2000, 0  # of the bootstrap; the same for all, so the same results have the same interval
 UNEXPLAINED = "unexplained"  # why a trial was not judged, where its record does not say
 
 
@@ -35,7 +38,7 @@ class AgentScore:
     judged: int
     infrastructure: Mapping[str, int]  # how many trials could not be judged, by why; commonest first
     pass_at_1: Interval | None  # None: no trial was judged
-    pass_hat_k: Interval | None  # None: no case has k judged trials
+    pass_hat_k: Interval | None  # None: no case has k judged trials; its n: the cases that have
     terminations: Mapping[str, int]  # of every trial; commonest first
     aspects: Mapping[Aspect, Interval | None]  # of the judged trials to whose case the aspect applies
 
@@ -68,6 +71,7 @@ class Comparison:
 
     cases: int
     difference: float  # of the share of a case's trials that pass, the first less the second; mean over the cases
+    interval: tuple[float, float] | None  # of the difference: 95 %, by bootstrap over the cases; None: of one case
     first_better: int  # cases
     second_better: int
     p_value: float  # of the two-sided sign test over the cases that differ
@@ -75,6 +79,11 @@ class Comparison:
         tuple[CaseScore, CaseScore], ...
     ]  # first and second of each such case, the greatest difference first
     unpaired: int  # cases that only one of the two judged
+
+    @property
+    def disagrees(self) -> bool:
+        """Whether the mean difference favours one, and the number of cases in which it is better the other."""
+        return self.difference * (self.first_better - self.second_better) < 0
 
 
 def wilson(successes: float, n: int, *, z: float = Z) -> Interval:
@@ -139,20 +148,34 @@ def compared(first: Iterable[CaseResult], second: Iterable[CaseResult]) -> Compa
     ours, theirs = (
         {(one.agent, one.case_id): one for one in case_scores(results) if one.judged} for results in (first, second)
     )
-    pairs = [(of_first, theirs[case]) for case, of_first in ours.items() if case in theirs]
+    pairs = [(ours[case], theirs[case]) for case in sorted(ours.keys() & theirs.keys())]
     if not pairs:
         return None
     differing = sorted((pair for pair in pairs if _difference(pair)), key=lambda pair: -abs(_difference(pair)))
     better = sum(_difference(pair) > 0 for pair in differing)
     return Comparison(
         cases=len(pairs),
-        difference=sum(map(_difference, pairs)) / len(pairs),
+        # Exact: rounding must not favour one of two that pass equally often.
+        difference=float(sum(map(_exact_difference, pairs), Fraction()) / len(pairs)),
+        interval=bootstrapped([_difference(pair) for pair in pairs]),
         first_better=better,
         second_better=len(differing) - better,
         p_value=sign_test(better, len(differing) - better),
         differing=tuple(differing),
         unpaired=len(ours.keys() ^ theirs.keys()),
     )
+
+
+def bootstrapped(
+    values: Sequence[float], *, resamples: int = RESAMPLES, seed: int = SEED
+) -> tuple[float, float] | None:
+    """Return the 95 % percentile bootstrap interval of the mean of values; None: of fewer than two, which tell nothing."""
+    if len(values) < 2:
+        return None
+    draw = Random(seed)  # noqa: S311 - nothing here is secret
+    means = sorted(sum(draw.choices(values, k=len(values))) / len(values) for _ in range(resamples))
+    beyond = resamples * 25 // 1000  # at each end
+    return means[beyond], means[-1 - beyond]
 
 
 def sign_test(one_way: int, other_way: int) -> float:
@@ -210,3 +233,8 @@ def _counted(names: Iterable[str]) -> Mapping[str, int]:
 def _difference(pair: tuple[CaseScore, CaseScore]) -> float:
     first, second = pair
     return first.passed / first.judged - second.passed / second.judged
+
+
+def _exact_difference(pair: tuple[CaseScore, CaseScore]) -> Fraction:
+    first, second = pair
+    return Fraction(first.passed, first.judged) - Fraction(second.passed, second.judged)

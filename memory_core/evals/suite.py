@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from datetime import UTC, date, datetime
 from enum import StrEnum
 from functools import cache
@@ -13,13 +13,16 @@ from importlib import resources
 from typing import Any, Literal, Self
 
 from pydantic import BaseModel, ConfigDict, Field, TypeAdapter, ValidationError, field_validator, model_validator
+from sqlalchemy import ARRAY, CheckConstraint, Date, DateTime, Integer, Table
 
 from memory_core.agents.registry import RegisteredTool, registry
 from memory_core.agents.sample import sample_rows
 from memory_core.agents.specification import Specification, read_yaml, specification, specifications
+from memory_core.characters import is_blank
 from memory_core.db.workspace import TABLES
 from memory_core.errors import Refusal, Refused
-from memory_core.evals.matching import all_match, assigned, found, is_matcher, plain
+from memory_core.evals.matching import all_match, assigned, found, is_matcher, matcher_fault, matches, plain
+from memory_core.identifiers import identifier_refusal
 from memory_core.model import Kind, Origin
 
 CASES = 5
@@ -146,7 +149,10 @@ def read_suite(text: str, *, file: str) -> Suite:
         fault = error.errors(include_url=False, include_input=False)[0]
         where = ".".join(map(str, fault["loc"])) or "suite"
         raise _refused("suite_is_whole", f"{file}: {where}", fault["msg"].removeprefix("Value error, ")) from None
-    agent = specification(suite.agent)
+    try:
+        agent = specification(suite.agent)
+    except Refused as refused:
+        raise _refused(refused.rule, f"{file}: agent", refused.reason) from None
     if len(suite.cases) != CASES:
         raise _refused("suite_has_five_cases", f"{file}: cases", f"has {len(suite.cases)} cases; exactly {CASES}")
     kinds, ids = {case.kind for case in suite.cases}, {case.id for case in suite.cases}
@@ -212,14 +218,7 @@ def _faults(case: Case, agent: Specification) -> Iterator[tuple[str, str]]:
     expect = case.expect
     tools = {name: registry()[name] for name in agent.tools}
     sample = sample_rows(TODAY)
-    candidates = {row["id"] for row in sample["candidate"]}
-    for memory in case.memories:
-        if (memory.about is None) is (memory.kind is Kind.OBSERVATION):
-            yield "memories", "an observation is about a candidate, a fact about nobody"
-        if memory.about is not None and memory.about not in candidates:
-            yield "memories", f"{memory.about} is no candidate of the sample workspace"
-        if not memory.author.startswith("user:" if memory.origin is Origin.PERSON else "agent:"):
-            yield "memories", "a person's statement has an author user:…, an inference agent:…"
+    yield from _material_faults(case, {row["id"] for row in sample["candidate"]})
     for name in expect.also:
         if name not in tools:
             yield "expect.also", f"the agent has no tool {name}"
@@ -237,6 +236,25 @@ def _faults(case: Case, agent: Specification) -> Iterator[tuple[str, str]]:
     yield from _unmet(case)
 
 
+def _material_faults(case: Case, candidates: Collection[str]) -> Iterator[tuple[str, str]]:
+    """Say what of prompt, documents and memories the loop or the store would refuse."""
+    if is_blank(case.prompt):
+        yield "prompt", "is blank"
+    for document in case.documents:
+        if refused := identifier_refusal(document.source, field="source"):
+            yield "documents", f"the source {refused.reason}"
+    for memory in case.memories:
+        if (memory.about is None) is (memory.kind is Kind.OBSERVATION):
+            yield "memories", "an observation is about a candidate, a fact about nobody"
+        if memory.about is not None and memory.about not in candidates:
+            yield "memories", f"{memory.about} is no candidate of the sample workspace"
+        if not memory.author.startswith("user:" if memory.origin is Origin.PERSON else "agent:"):
+            yield "memories", "a person's statement has an author user:…, an inference agent:…"
+        refused = identifier_refusal(memory.author.partition(":")[2], field="author")
+        if is_blank(memory.text) or refused:
+            yield "memories", "a memory has a text, and an author with a name"
+
+
 def _call_faults(call: ExpectedCall, tools: Mapping[str, RegisteredTool], *, is_whole: bool) -> Iterator[str]:
     tool = tools.get(call.tool)
     if tool is None:
@@ -246,6 +264,9 @@ def _call_faults(call: ExpectedCall, tools: Mapping[str, RegisteredTool], *, is_
     for name, value in call.arguments.items():
         if name not in fields:
             yield f"{call.tool} has no argument {name}"
+            continue
+        if wrong := matcher_fault(value):
+            yield f"{call.tool}.{name}: {wrong}"
             continue
         alternatives = value.get("any_of", []) if is_matcher(value) and not is_whole else [value]
         for one in alternatives:
@@ -272,11 +293,35 @@ def _change_faults(table: str, change: TableChange, sample: Mapping[str, list[di
     for values in (*change.added, *change.changed.values()):
         for name in values.keys() - columns:
             yield f"{table} has no column {name}"
+        for name, value in values.items():
+            if wrong := matcher_fault(value):
+                yield f"{table}.{name}: {wrong}"
     for identity in change.changed.keys() - {row["id"] for row in sample.get(table, [])}:
         yield f"{table} has no row {identity}"
+    before = {row["id"]: row for row in sample.get(table, [])}
     for identity, values in change.changed.items():
-        if not values:
+        now = before.get(identity, {})
+        if all(matches(value, now.get(name)) for name, value in values.items()):
             yield f"{table} {identity} changes in nothing"
+    for values in (*change.added, *change.changed.values()):
+        for name, value in values.items():
+            if not is_matcher(value) and name in columns and not _fits(TABLES[table], name, value):
+                yield f"{table}.{name} is never {value!r}"
+
+
+def _fits(table: Table, name: str, value: Any) -> bool:
+    """Say whether a column can have a value, by its type and by what it is one of."""
+    listed = [str(one.sqltext) for one in table.constraints if isinstance(one, CheckConstraint)]
+    chosen = next((one for one in listed if one.startswith(f"{name} IN (")), None)
+    if chosen is not None:
+        return value in re.findall(r"'([^']*)'", chosen)
+    kind = table.c[name].type
+    if isinstance(kind, Integer):
+        return isinstance(value, int) and not isinstance(value, bool)
+    shape = {Date: r"\d{4}-\d\d-\d\d", DateTime: r"\d{4}-\d\d-\d\dT\d\d:\d\d"}.get(type(kind), ".*")
+    if isinstance(kind, ARRAY):
+        return isinstance(value, list)
+    return isinstance(plain(value), str) and re.fullmatch(shape, plain(value), re.DOTALL) is not None
 
 
 def _unmet(case: Case) -> Iterator[tuple[str, str]]:
@@ -297,6 +342,8 @@ def _unmet(case: Case) -> Iterator[tuple[str, str]]:
         if call.tool not in allowed:
             yield "reference", f"calls {call.tool}, which is neither expected nor allowed besides"
     last = case.reference[-1].say
+    if any(turn.say for turn in case.reference[:-1]):
+        yield "reference", "answers before its end, and a run ends with its first answer"
     if last is None:
         yield "reference", "does not end with an answer"
     elif not case.expect.answer.is_met(last):

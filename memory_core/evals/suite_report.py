@@ -12,8 +12,9 @@ from memory_core.units import NOTHING, in_utc
 
 EXPLANATION = (
     "pass@1: the share of judged trials that passed. pass^{k}: the chance that all {k} trials of a case pass, mean over the "
-    "cases. In brackets: Wilson's 95 % interval; trials of one case are not independent, so with several of each that of "
-    "pass@1 is too narrow. A trial that could not be judged counts in no share; a star marks a case that has such."
+    "cases that have {k} judged trials. In brackets: Wilson's 95 % interval; trials of one case are not independent, so with "
+    "several of each that of pass@1 is too narrow. A trial that could not be judged counts in no share; a star marks a case "
+    "that has such."
 )
 
 
@@ -61,7 +62,7 @@ def _figures(one: AgentScore) -> list[str]:
     return [
         one.agent,
         _interval(one.pass_at_1),
-        _interval(one.pass_hat_k),
+        _over_cases(one),
         f"{one.cases:,}",
         f"{one.judged:,} of {one.trials:,}",
         _counts(one.infrastructure),
@@ -81,6 +82,11 @@ def _table(head: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
 
 def _interval(interval: Interval | None) -> str:
     return NOTHING if interval is None else f"{interval.value:.3f} [{interval.low:.3f}, {interval.high:.3f}]"
+
+
+def _over_cases(one: AgentScore) -> str:
+    share = one.pass_hat_k
+    return f"{_interval(share)} over {share.n if share else 0:,} of {one.cases:,} cases"
 
 
 def _share(interval: Interval | None) -> str:

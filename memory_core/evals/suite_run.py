@@ -10,7 +10,7 @@ from uuid import UUID
 from memory_core.agents.chat_model import ChatModel
 from memory_core.agents.specification import specification
 from memory_core.chatting import gateway_for, model_digest
-from memory_core.config import Settings
+from memory_core.config import Settings, Tier
 from memory_core.db import database
 from memory_core.db import evaluations as recorded
 from memory_core.db.engine import organisation_transaction
@@ -19,6 +19,8 @@ from memory_core.evals.suite import Case, suites, suites_hash
 from memory_core.evals.trial import scratch
 from memory_core.evals.trying import Asking, tried
 from memory_core.evaluations import CaseResult, EvaluationStart
+from memory_core.gateway.gateway import require_askable
+from memory_core.identifiers import identifier_refusal
 from memory_core.identity import new_id
 
 MOST_TRIALS = 1000
@@ -64,6 +66,16 @@ def evaluate(
     names = sorted(set(agents)) or sorted(suites())
     refuse_unless_known(names, trials=trials, base_seed=base_seed)
     asking = asking or Asking()
+    if refused := identifier_refusal(by, field="by"):
+        raise Refused(refused)
+    require_askable(
+        run_id="eval",
+        tier=Tier.FAST,
+        cap=1 if asking.max_output_tokens is None else asking.max_output_tokens,
+        seconds=1.0 if asking.deadline_s is None else asking.deadline_s,
+        temperature=asking.temperature,
+        seed=None,
+    )
     asked = model or gateway_for(org_id, settings=settings)
     models = sorted({asked.model_of(specification(name).tier) for name in names})
     start = EvaluationStart(
@@ -106,7 +118,9 @@ def evaluate(
                 with organisation_transaction(engine, org_id) as connection:
                     recorded.add(connection, org_id, evaluation_id, result, now=None)
                 unjudged = _require_judged(result, unjudged)
-    with organisation_transaction(engine, org_id) as connection:
+    with organisation_transaction(
+        database.usable_engine(settings), org_id
+    ) as connection:  # the scratch closed all others
         recorded.end(connection, org_id, evaluation_id, now=None)
     return evaluation_id
 
@@ -140,6 +154,7 @@ def refuse_unless_known(agents: Sequence[str], *, trials: int, base_seed: int) -
 def _sent(settings: Settings) -> dict[str, object]:
     """Return what of the settings changes how a model answers."""
     return {
+        "address": settings.model_address,
         "max_output_tokens_by_default": settings.model_max_output_tokens,
         "reasoning_effort": settings.model_reasoning_effort and settings.model_reasoning_effort.value,
         "context_tokens": settings.context_tokens,
@@ -157,6 +172,6 @@ def _require_judged(result: CaseResult, unjudged: int) -> int:
     if unjudged >= UNJUDGED_IN_A_ROW:
         raise Unjudged(
             f"the last {unjudged} trials could not be judged ({result.infrastructure}); what was tried is on record. "
-            "See: python -m memory_core doctor; the same command goes on where it stopped"
+            "See: python -m memory_core doctor; then try again with --fresh"
         )
     return unjudged

@@ -21,12 +21,13 @@ from memory_core.agents.specification import Specification
 from memory_core.config import Settings
 from memory_core.db.workspace import workspace
 from memory_core.embedding import given
-from memory_core.errors import MemoryCoreError
+from memory_core.errors import InvalidRequest, MemoryCoreError
 from memory_core.evals.scoring import MadeCall, Observed, passed, scored
 from memory_core.evals.suite import ASKED_BY, NOW, TODAY, Case
 from memory_core.evaluations import CaseResult
 from memory_core.gateway.conversation import Message
 from memory_core.identity import new_id
+from memory_core.leaving import EVERYTHING_STAYS_HERE
 from memory_core.model import Subject
 from memory_core.prompt.documents import Document
 from memory_core.run_journal import AgentJournal
@@ -79,7 +80,9 @@ def tried(
             transcript=(),
         )
     aspects = scored(case, seen, changing={name for name, tool in registry().items() if tool.changes})
-    infrastructure = run.termination if run.termination.startswith("gateway.") else None
+    # After its first turn what cannot be sent is what the model itself has said.
+    is_its_own = run.termination == InvalidRequest.code and run.turns > 1
+    infrastructure = run.termination if run.termination.startswith("gateway.") and not is_its_own else None
     return result(
         termination=run.termination,
         infrastructure=infrastructure,
@@ -112,7 +115,13 @@ def _observed(
 
     store = MemoryStore(org_id, engine, choose=given(None), settings=settings, clock=clock, draw_boundary=boundary)
     _remember(store, case)
-    runner = AgentRunner(store, model, AgentJournal(engine, org_id, clock=clock), draw_boundary=boundary)
+    runner = AgentRunner(
+        store,
+        model,
+        AgentJournal(engine, org_id, clock=clock),
+        draw_boundary=boundary,
+        may_leave=lambda: EVERYTHING_STAYS_HERE,  # a case is of invented people, and the same with every model
+    )
     with workspace(engine) as own:
         own.fill(sample_rows(TODAY))
         before = own.state()

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import replace
 from itertools import chain
 
@@ -45,7 +45,14 @@ class Call:
     """One call; `chunks` makes it, `reply` is what came of it."""
 
     def __init__(
-        self, start: CallStart, request: Request, *, deadline: Deadline, server: ModelServer, journal: Journal
+        self,
+        start: CallStart,
+        request: Request,
+        *,
+        deadline: Deadline,
+        server: ModelServer,
+        journal: Journal,
+        may_send: Callable[[], bool] | None = None,
     ) -> None:
         self.reply: Reply | None = None
         self._start = start
@@ -53,6 +60,7 @@ class Call:
         self._deadline = deadline
         self._server = server
         self._journal = journal
+        self._may_send = may_send
         self._answer = Answer({tool.name for tool in request.tools})
         self._reading: Reading | None = None
         self._attempts = 0
@@ -173,6 +181,8 @@ class Call:
         for attempt in retrying:
             with attempt:
                 self._deadline.check()
+                if self._may_send is not None and not self._may_send():
+                    raise CallCancelled("what it would send may not be sent any more")
                 self._attempts += 1
                 self._reading = reading = Reading(
                     self._server.client,

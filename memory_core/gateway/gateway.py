@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from types import TracebackType
 from typing import Self
 
@@ -119,11 +119,13 @@ class Gateway:
         deadline_s: float | None = None,
         temperature: float | None = None,
         seed: int | None = None,
+        may_send: Callable[[], bool] | None = None,
     ) -> Stream:
         """Ask, and return the answer as it comes; nothing is sent before it is iterated over.
 
         `max_output_tokens` and `deadline_s` are MODEL_MAX_OUTPUT_TOKENS and MODEL_DEADLINE_S unless given; the deadline
         counts from here and includes all waiting. `must_call` has the model call a tool, where its server can see to that.
+        `may_send` is asked right before each sending, after all waiting; where it says no, the call is cancelled.
         Raises `ModelNotConfigured` or `Refused` at once; iterating raises a `GatewayError`, or a `DatabaseError` where the
         call cannot be recorded, and so is not made.
         """
@@ -135,7 +137,7 @@ class Gateway:
             raise Refused(
                 Refusal(rule="value_has_its_type", field="messages", reason="must be Message, and tools Tool")
             )
-        tier, cap, seconds = _checked(
+        tier, cap, seconds = require_askable(
             run_id=run_id,
             tier=tier,
             cap=settings.model_max_output_tokens if max_output_tokens is None else max_output_tokens,
@@ -172,13 +174,14 @@ class Gateway:
             least_tokens=estimated + min(request.output_cap, USEFUL_ANSWER_TOKENS),
             deadline_s=seconds,
         )
-        call = Call(start, request, deadline=deadline, server=server, journal=self._journal)
+        call = Call(start, request, deadline=deadline, server=server, journal=self._journal, may_send=may_send)
         return Stream(call, deadline)
 
 
-def _checked(
+def require_askable(
     *, run_id: str, tier: Tier | str, cap: int, seconds: float, temperature: float | None, seed: int | None
 ) -> tuple[Tier, int, float]:
+    """Return tier, output cap and deadline as they are asked for; raises `Refused` for what no call can be asked with."""
     refused = identifier_refusal(run_id, field="run_id")
     if refused is None and tier not in list(Tier):
         refused = Refusal(rule="tier_is_known", field="tier", reason=f"must be one of {', '.join(Tier)}")

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import partial
 
-from memory_core.errors import Refused
+from memory_core.errors import Refusal, Refused
 from memory_core.identifiers import identifier_refusal
 from memory_core.prompt.budget import Rendered, rendered_within
 from memory_core.prompt.fence import DrawBoundary, quoted, random_boundary
@@ -26,6 +26,8 @@ class Document:
         refused = identifier_refusal(self.source, field="source")
         if refused:
             raise Refused(refused)
+        if not isinstance(self.text, str):
+            raise Refused(Refusal(rule="value_has_its_type", field="text", reason="must be a string"))
 
 
 def document_line(number: int, document: Document) -> str:

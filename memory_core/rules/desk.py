@@ -6,11 +6,12 @@ from dataclasses import asdict
 
 from memory_core.characters import has_surrogate, is_blank
 from memory_core.errors import Refusal
-from memory_core.rights import DeskSettings
+from memory_core.rights import DeskSettings, Safeguards
 from memory_core.rules.jurisdiction import jurisdiction
 from memory_core.rules.today import zone_refusal
 
 MAX_ANSWER = 4000
+MOST_MEMORIES = 2_147_483_647  # that a column counts
 
 
 def settings_refusal(new: DeskSettings) -> Refusal | None:
@@ -37,3 +38,15 @@ def settings_refusal(new: DeskSettings) -> Refusal | None:
             reason = f"has {len(answer):,} characters; at most {MAX_ANSWER:,}"
             return Refusal(rule="answer_length", field=name, reason=reason)
     return None
+
+
+def safeguards_refusal(new: Safeguards) -> Refusal | None:
+    """Refuse a switch that is neither on nor off, and a number of memories that is none."""
+    for name in ("preview_pseudonyms", "observations_leave"):
+        if not isinstance(getattr(new, name), bool):
+            return Refusal(rule="switch_is_on_or_off", field=name, reason="must be True or False")
+    over = new.four_eyes_over
+    if over is None or (isinstance(over, int) and not isinstance(over, bool) and 0 <= over <= MOST_MEMORIES):
+        return None
+    reason = "must be a number of memories, 0 or more; or None, so that a second officer is never asked for"
+    return Refusal(rule="four_eyes_count_from_zero", field="four_eyes_over", reason=reason)

@@ -18,14 +18,24 @@ import re
 import unicodedata
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Sequence
-from html import unescape
 from itertools import chain
 
 from rapidfuzz.distance import OSA
 
 from memory_core.model import Subject
 from memory_core.rights import Mention
-from memory_core.rules.naming import folded
+from memory_core.rules.folding import (
+    KEPT_WORDS,
+    LONGEST_WORD,
+    UNSPACED,
+    UNSPACED_RANGES,
+    KeptWords,
+    folded_words,
+    glued_words,
+    plainly,
+    spelled_out,
+    umlauted,
+)
 
 _TITLE_WORDS = "dr prof professor mr mrs ms miss mx sir herr frau fraulein mme mlle monsieur madame sig"
 # Particles, what stands before or after an @, and English words that look like a short name with an s.
@@ -34,26 +44,17 @@ van von vom zum zur der den des del della delle dos das les ter ten bin bint ibn
 info jobs mail contact office admin hello team com org net this thus does less
 """
 _TITLES = frozenset(_TITLE_WORDS.split())
-_STOP = _TITLES | frozenset(_STOP_WORDS.split())  # name nobody by themselves
-_HONORIFICS = ("先生", "女士", "小姐", "老师", "さん", "様", "氏", "씨", "님")  # as folded by _plain
+STOP = _TITLES | frozenset(_STOP_WORDS.split())  # name nobody by themselves
+HONORIFICS = ("先生", "女士", "小姐", "老师", "さん", "様", "氏", "씨", "님")  # as folded by plainly
 _PREFIXES = {"ARABIC": "وفبلك", "HEBREW": "והבלמשכ"}  # and, so, in, to, as; and, the, in, to, from, that, as
-_ARTICLE = "ال"
-_UMLAUTS = str.maketrans({"ä": "ae", "ö": "oe", "ü": "ue", "ø": "oe", "å": "aa"})
-# Thai, Lao; Burmese; Hangul letters; Khmer; kana to Hangul; Han and what is compatible with it.
-_UNSPACED_RANGES = (
-    "\u0e00-\u0eff\u1000-\u109f\u1100-\u11ff\u1780-\u17ff\u3005-\u3007\u3040-\u31ff\u3400-\u9fff\ua960-\ua97f"
-    "\uac00-\ud7ff\uf900-\ufaff\U00020000-\U0003ffff"
-)
-_UNSPACED = re.compile(f"[{_UNSPACED_RANGES}]+")
-_LETTER = rf"[^\W_{_UNSPACED_RANGES}]"
+ARTICLE = "ال"
+_LETTER = rf"[^\W_{UNSPACED_RANGES}]"
 _INITIAL = re.compile(rf"(?!\d){_LETTER}")
 _RUNS_ON_BEFORE = re.compile(rf"{_LETTER}[-.+@]?\Z")
 _RUNS_ON_AFTER = re.compile(rf"{_LETTER}|@|[-_.,]\d")
 _ADDRESS_RUNS_ON_BEFORE = re.compile(rf"{_LETTER}[-._+@]?\Z")
 _ADDRESS_RUNS_ON_AFTER = re.compile(rf"[-.]?{_LETTER}")
 _MOST_TURNED = 6  # words; a longer name is looked for in its own order only
-_LONGEST_WORD = 40  # letters; what is longer is no inflected name
-_KEPT_WORDS = 200_000  # of those that were met, at most
 
 
 class Names:
@@ -73,10 +74,11 @@ class Names:
         self._sequences = _Node()
         self._unspaced: defaultdict[str, set[tuple[str, int, bool]]] = defaultdict(set)  # by the first two characters
         self._parts: defaultdict[str, set[int]] = defaultdict(set)
-        self._stems: defaultdict[str, set[str]] = defaultdict(set)
-        self._slips: defaultdict[str, set[str]] = defaultdict(set)  # without one letter -> the words
+        self._part_words: set[str] = set()  # the words of which there are parts
+        self._stems: defaultdict[str, list[str]] = defaultdict(list)
+        self._slips: defaultdict[str, list[str]] = defaultdict(list)  # without one letter -> the words
         self._dull: set[str] = set()  # words that are like none of the names'
-        self._plain = _Plain()
+        self._plain = KeptWords()
         for subject in known:
             for name in (subject.label, *subject.aliases):
                 if name:
@@ -87,13 +89,13 @@ class Names:
 
     def in_text(self, text: str) -> tuple[Mention, ...]:
         """Return the names in a text, each subject's once: whole ones first, then by the order they were given in."""
-        words, unspaced = _words(text, self._plain)
+        words, unspaced = folded_words(text, self._plain)
         whole: set[int] = set()
         part: set[int] = set()
         if not self._sequences.after.keys().isdisjoint(words):
             spelled = ""
             for place, token in self._standing(words):
-                spelled = spelled or (_spelled(text) if token else "")
+                spelled = spelled or (spelled_out(text) if token else "")
                 (whole if token is None or _stands(token, spelled) else part).add(place)
         for at in range(len(unspaced) if self._unspaced else 0):
             for start in (unspaced[at], unspaced[at : at + 2]):
@@ -105,7 +107,7 @@ class Names:
         for word in set(words) - self._dull:
             if like := self._like(word):
                 part |= like
-            elif len(self._dull) < _KEPT_WORDS:
+            elif len(self._dull) < KEPT_WORDS:
                 self._dull.add(word)
         return tuple(
             chain(
@@ -121,17 +123,17 @@ class Names:
                 yield from node.ends_in(words, at + 1)
 
     def _like(self, word: str) -> set[int]:
-        if word in _STOP:
+        if word in STOP:
             return set()
         found = {*self._parts.get(word, ()), *self._parts.get(word.rstrip("0123456789"), ())}
-        if len(word) > _LONGEST_WORD or _UNSPACED.match(word):
+        if len(word) > LONGEST_WORD or UNSPACED.match(word):
             return found
         for known in chain.from_iterable(self._stems.get(word[:end], ()) for end in range(3, len(word))):
             if len(word) <= len(known) + (3 if word.startswith(known) else 2):
                 found |= self._parts[known]
         if not word.isalpha():
             return found
-        for known in chain.from_iterable(self._slips.get(form, ()) for form in _without_one_letter(word)):
+        for known in chain.from_iterable(self._slips.get(form, ()) for form in without_one_letter(word)):
             if OSA.distance(word, known, score_cutoff=1) <= 1:
                 found |= self._parts[known]
         return found
@@ -146,13 +148,13 @@ class Names:
     def _add(self, subject: Subject, name: str, *, typed: bool) -> None:
         if len(name.split()) == 1 and ("@" in name or any(character.isdigit() for character in name)):
             self._add_token(subject, name, typed=typed)
-        elif _UNSPACED.search(_plain(name)):
+        elif UNSPACED.search(plainly(name)):
             self._add_unspaced(subject, name, typed=typed)
         else:
             self._add_words(subject, name, typed=typed)
 
     def _add_words(self, subject: Subject, name: str, *, typed: bool) -> None:
-        words, _ = _words(name)
+        words, _ = folded_words(name)
         if not words:
             return
         place = self._place(subject, name, words)
@@ -160,13 +162,13 @@ class Names:
             for spelling in _spellings(name):
                 for order in _orders(spelling):
                     self._sequences.add(order, place, None)
-        for word in {*words, *chain.from_iterable(_glued(one) for one in (name, _umlauted(name)))}:
+        for word in {*words, *chain.from_iterable(map(glued_words, _written(name)))}:
             self._add_part(word, place)
         if len("".join(words)) >= 6:
             self._add_part("".join(words), place)
 
     def _add_unspaced(self, subject: Subject, name: str, *, typed: bool) -> None:
-        plain = _plain(name).split()
+        plain = plainly(name).split()
         place = self._place(subject, name, plain)
         if typed or len("".join(plain)) >= 2:
             for order in _orders(tuple(plain)):
@@ -174,26 +176,26 @@ class Names:
                 self._unspaced[form[:2]].add((form, place, True))
         if not self._in_part:
             return
-        parts = {word for word in plain if len(plain) > 1 and _UNSPACED.fullmatch(word)}
+        parts = {word for word in plain if len(plain) > 1 and UNSPACED.fullmatch(word)}
         surnames = {word for word in parts if len(word) == 1}
         if len(plain) == 1 and 2 <= len(plain[0]) <= 4:  # most likely a surname of one or two characters comes first
             parts |= {plain[0][:2], plain[0][1 if len(plain[0]) == 3 else 2 :]}
             surnames.add(plain[0][0])
-        for form in {*parts, *(surname + honorific for surname in surnames for honorific in _HONORIFICS)}:
+        for form in {*parts, *(surname + honorific for surname in surnames for honorific in HONORIFICS)}:
             if len(form) >= 2:
                 self._unspaced[form[:2]].add((form, place, False))
         for word in plain:
-            if not _UNSPACED.search(word):
+            if not UNSPACED.search(word):
                 self._add_part(word, place)
 
     def _add_token(self, subject: Subject, token: str, *, typed: bool) -> None:
-        words, unspaced = _words(token)
+        words, unspaced = folded_words(token)
         if not words:
             return
         place = self._place(subject, token, words)
-        spelled, glued = _spelled(token).strip(), "".join(words)
+        spelled, glued = spelled_out(token).strip(), "".join(words)
         if not typed and (len(spelled) < 3 or (glued.isdigit() and len(glued) < 7)):
-            if before := _words(subject.type)[0]:
+            if before := folded_words(subject.type)[0]:
                 self._sequences.add((*before, *words), place, None)
             if self._in_part and len(glued) >= 5:
                 self._parts[glued].add(place)
@@ -203,22 +205,25 @@ class Names:
             return
         if len(glued) >= 3 and not unspaced:
             self._parts[glued].add(place)
-        for word in _words(token.partition("@")[0])[0] if not any(map(str.isdigit, glued)) or "@" in token else ():
-            self._add_part(word, place)
+        if "@" in token or not any(map(str.isdigit, glued)):
+            for word in folded_words(token.partition("@")[0])[0]:
+                self._add_part(word, place)
 
     def _add_part(self, word: str, place: int) -> None:
-        if not self._in_part or word in _STOP or sum(map(str.isalpha, word)) < 3:
+        if not self._in_part or word in STOP or sum(map(str.isalpha, word)) < 3:
             return
+        is_new = word not in self._part_words
+        self._part_words.add(word)
         for form in (word, f"{word}s", *_prefixed(word)):
             self._parts[form].add(place)
-        if not word.isalpha():
+        if not (is_new and word.isalpha()):
             return
         if len(word) >= 5:
-            self._stems[word].add(word)
-            for form in _without_one_letter(word):
-                self._slips[form].add(word)
+            self._stems[word].append(word)
+            for form in dict.fromkeys(without_one_letter(word)):
+                self._slips[form].append(word)
         if len(word) >= (6 if word.isascii() else 4):
-            self._stems[word[:-1]].add(word)
+            self._stems[word[:-1]].append(word)
 
 
 class _Node:
@@ -252,88 +257,13 @@ class _Node:
                 yield from node.ends_in(words, at + 2, initial=True)
 
 
-# Letters by category that are drawn as nothing, or as ' and `.
-_DRAWN = {0x115F: "", 0x1160: "", **dict.fromkeys(range(0x2B9, 0x2C0), " ")}
-
-
-class _Folding(dict[int, str]):
-    """A table for `str.translate` that folds characters as `folded` does, each worked out when it is first met.
-
-    Folding looks at one character at a time, so a table does the same in a fraction of the time.
-    """
-
-    def __init__(self, *, keeps_marks: bool) -> None:
-        self._keeps_marks = keeps_marks
-
-    def __missing__(self, code: int) -> str:
-        character = chr(code)
-        self[code] = piece = self._folded(character)
-        return piece
-
-    def _folded(self, character: str) -> str:
-        if character in "\u3164\uffa0":  # letters by category, drawn as a space
-            return " "
-        piece = folded(f"x{character}x")[1:-1].translate(_DRAWN)
-        if not self._keeps_marks:
-            return piece.replace("@", " ")
-        if piece != " ":
-            return piece
-        if unicodedata.category(character) == "Pd" or character == "\u2212":
-            return "-"
-        plain = unicodedata.normalize("NFKD", character)
-        return plain if plain.isascii() and plain.isprintable() else " "
-
-
-_PLAIN = _Folding(keeps_marks=False)
-_SPELLED = _Folding(keeps_marks=True)
-
-
-class _Plain(dict[str, str]):
-    """Words as they were written -> folded, kept for as long as the names are, since most words come again."""
-
-    def __missing__(self, written: str) -> str:
-        plain = _translated(written, _PLAIN)
-        if len(self) < _KEPT_WORDS and len(written) <= _LONGEST_WORD:
-            self[written] = plain
-        return plain
-
-
-def _translated(text: str, table: _Folding) -> str:
-    text = text.translate(table)
-    return text if text.isascii() else unicodedata.normalize("NFC", text)  # Hangul: syllables, not letters
-
-
-def _plain(text: str, kept: _Plain | None = None) -> str:
-    text = unescape(text) if "&" in text else text
-    if kept is None or text.isascii():  # ASCII alone is translated many times faster than what has anything else
-        return _translated(text, _PLAIN)
-    return " ".join(map(kept.__getitem__, text.split()))
-
-
-def _spelled(text: str) -> str:
-    """Fold a text and leave its punctuation."""
-    return _translated(unescape(text) if "&" in text else text, _SPELLED)
-
-
-def _words(text: str, kept: _Plain | None = None) -> tuple[list[str], str]:
-    """Return the folded words, and without any space what of them is in a script that has none, or ""."""
-    plain = _plain(text, kept)
-    if plain.isascii() or not _UNSPACED.search(plain):
-        return plain.split(), ""
-    return _UNSPACED.sub(r" \g<0> ", plain).split(), "".join(plain.split())
-
-
-def _umlauted(name: str) -> str:
-    return unicodedata.normalize("NFC", name).casefold().translate(_UMLAUTS)
-
-
-def _glued(name: str) -> tuple[str, ...]:
-    """Return the words of a name with nothing in them: obrien."""
-    return tuple(word for part in name.split() if (word := "".join(_words(part)[0])))
+def _written(name: str) -> tuple[str, ...]:
+    """Return a name, and with umlauts as two letters where it may have any."""
+    return (name,) if name.isascii() else (name, umlauted(name))
 
 
 def _spellings(name: str) -> set[tuple[str, ...]]:
-    spellings = {tuple(_words(name)[0]), _glued(name), tuple(_words(_umlauted(name))[0]), _glued(_umlauted(name))}
+    spellings = {form for one in _written(name) for form in (tuple(folded_words(one)[0]), glued_words(one))}
     for words in tuple(spellings):
         untitled = tuple(word for word in words if word not in _TITLES)
         shorter = (*untitled[:1], *(word for word in untitled[1:-1] if len(word) > 1), *untitled[1:][-1:])
@@ -347,7 +277,8 @@ def _orders(words: tuple[str, ...]) -> set[tuple[str, ...]]:
     return {words, words[::-1], *(words[at:] + words[:at] for at in range(1, len(words)))}
 
 
-def _without_one_letter(word: str) -> Iterator[str]:
+def without_one_letter(word: str) -> Iterator[str]:
+    """Yield a word of four letters or more, then all that one slip may leave of it."""
     if len(word) >= 4:
         yield word
         for at in range(len(word)):
@@ -355,12 +286,14 @@ def _without_one_letter(word: str) -> Iterator[str]:
 
 
 def _prefixed(word: str) -> Iterator[str]:
+    if word.isascii():
+        return
     script = unicodedata.name(word[0], "").partition(" ")[0]
     yield from (prefix + word for prefix in _PREFIXES.get(script, ""))
     if script == "ARABIC":
-        bare = word.removeprefix(_ARTICLE)
+        bare = word.removeprefix(ARTICLE)
         if len(bare) >= 3:
-            yield from (bare, _ARTICLE + bare, f"لل{bare}")
+            yield from (bare, ARTICLE + bare, f"لل{bare}")
 
 
 def _stands(token: str, text: str) -> bool:

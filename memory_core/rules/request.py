@@ -13,6 +13,7 @@ from memory_core.model import Kind, Purpose, Ranking, Subject
 MIN_LIMIT, MAX_LIMIT = 1, 50
 MAX_BUDGET = 1_000_000  # tokens; more than any model reads
 MAX_QUERY = 8000  # characters; what an agent's last turn may have
+MAX_BECAUSE = 200  # characters
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -27,6 +28,8 @@ class Request:
     subject: Subject | None
     ranking: Ranking | None
     purpose: Purpose
+    by: str | None = None  # who looks, and why, where it is a preview
+    because: str | None = None
 
 
 def recall_request(
@@ -39,6 +42,8 @@ def recall_request(
     subject: object,
     ranking: object,
     purpose: object,
+    by: object = None,
+    because: object = None,
 ) -> Request | Refusal:
     """Decide whether a recall may be carried out as asked."""
     refusal = (
@@ -70,6 +75,8 @@ def recall_request(
         why = Purpose(str(purpose))
     except ValueError:
         return Refusal(rule="purpose_is_known", field="purpose", reason=f"is not known; use {' or '.join(Purpose)}")
+    if refusal := _looker_refusal(why, by, because):
+        return refusal
     return Request(
         query=str(query),
         run_id=str(run_id),
@@ -79,6 +86,8 @@ def recall_request(
         subject=subject,
         ranking=order,
         purpose=why,
+        by=None if by is None else str(by),
+        because=None if because is None else str(because),
     )
 
 
@@ -91,6 +100,27 @@ def _query_refusal(query: object) -> Refusal | None:
         return Refusal(
             rule="query_length", field="query", reason=f"has {len(query):,} characters; at most {MAX_QUERY:,}"
         )
+    return None
+
+
+def _looker_refusal(purpose: Purpose, by: object, because: object) -> Refusal | None:
+    if purpose is Purpose.RUN:
+        given = next((name for name, value in (("by", by), ("because", because)) if value is not None), None)
+        reason = "is for a preview; what a run is shown is recorded with the run"
+        return Refusal(rule="only_a_preview_says_who_looks", field=given, reason=reason) if given else None
+    if by is not None and (refusal := identifier_refusal(by, field="by")):
+        return refusal
+    if because is None:
+        return None
+    if by is None:
+        return Refusal(rule="because_is_somebodys", field="by", reason="is missing; say who looks as well")
+    if not isinstance(because, str) or is_blank(because):
+        return Refusal(rule="because_is_given", field="because", reason="is blank; say why in a few words")
+    if "\x00" in because or has_surrogate(because):
+        return Refusal(rule="because_is_storable", field="because", reason="has a NUL or a lone surrogate; remove it")
+    if len(because) > MAX_BECAUSE:
+        reason = f"has {len(because)} characters; at most {MAX_BECAUSE}"
+        return Refusal(rule="because_length", field="because", reason=reason)
     return None
 
 

@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from datetime import datetime
 from html import escape
 
 import plotly.graph_objects as go
 
+from memory_core.characters import shown_whole
 from memory_core.evals.statistics import AgentScore, CaseScore, Interval, kinds_of
 from memory_core.evals.suite_report import passes
 from memory_core.run_records import Termination
 from pages.charts import AMBER, BLUE, GREEN, GREY, RED, titled
+from pages.evals.words import short_names
 
 # From none to all: told apart also by who cannot tell red from green, and black is legible on each.
 SHARES = ((0.0, "#e8803c"), (0.5, "#f3e3c3"), (1.0, "#62aede"))
@@ -28,6 +30,7 @@ NOT_THE_MODELS = (GREY, ".")
 LINES = (BLUE, AMBER, GREEN, RED, "#7d5ba6", "#1d9a9a", "#b0679b", GREY)
 SYMBOLS = ("circle", "diamond", "square", "triangle-up", "triangle-down", "pentagon", "star", "hexagon")
 ROW, NARROWEST = 34, 350  # pixels
+LONGEST_AGENT = 24  # characters: a longer name leaves the cells no room
 AT_THE_TOP = {"yref": "container", "y": 1, "yanchor": "top", "pad": {"t": 12}}
 
 
@@ -35,6 +38,7 @@ def by_case(cases: Sequence[CaseScore]) -> go.Figure:
     """Return agents by kinds of cases, each cell with how many of its judged trials passed."""
     placed = _placed(cases)
     agents = list(dict.fromkeys(one.agent for one in cases))
+    labels = _labels(agents)
     columns = [
         column for kind in kinds_of(cases) for column in sorted({column for _, column in placed if column[0] == kind})
     ]
@@ -46,7 +50,7 @@ def by_case(cases: Sequence[CaseScore]) -> go.Figure:
         ]
         chart.add_heatmap(
             x=[_in_lines(kind, number) for kind, number in columns],
-            y=[escape(agent) for agent in agents],
+            y=[labels[agent] for agent in agents],
             z=[[None if cell is None else cell.share or 0.0 for cell in row] for row in own],
             text=[["" if cell is None else passes(cell) for cell in row] for row in own],
             customdata=[["" if cell is None else _told(cell) for cell in row] for row in own],
@@ -73,16 +77,17 @@ def endings(scored: Sequence[AgentScore]) -> go.Figure:
     for one in scored:
         found.update(one.terminations)
     known = [str(one) for one in ENDED]
+    labels = _labels(one.agent for one in scored)
     chart = go.Figure()
     for name in [*(one for one in known if one in found), *sorted(found.keys() - set(known))]:
         colour, pattern = ENDED[Termination(name)] if name in known else NOT_THE_MODELS
         chart.add_bar(
-            y=[escape(one.agent) for one in scored],
+            y=[labels[one.agent] for one in scored],
             x=[one.terminations.get(name, 0) for one in scored],
-            name=escape(name),
+            name=escape(shown_whole(name)),
             orientation="h",
             marker={"color": colour, "pattern": {"shape": pattern, "fillmode": "overlay", "size": 6, "solidity": 0.25}},
-            hovertemplate=f"%{{y}}<br>{escape(name)}: %{{x:,}} trials<extra></extra>",
+            hovertemplate=f"%{{y}}<br>{escape(shown_whole(name))}: %{{x:,}} trials<extra></extra>",
         )
     chart.update_yaxes(autorange="reversed")
     chart.update_xaxes(tickformat=",d")
@@ -93,11 +98,12 @@ def endings(scored: Sequence[AgentScore]) -> go.Figure:
 def side_by_side(both: Mapping[str, Sequence[AgentScore]]) -> go.Figure:
     """Return the share of trials that pass of each agent, for two evaluations by name, with intervals."""
     agents = sorted({one.agent for scored in both.values() for one in scored})
+    labels = _labels(agents)
     chart = go.Figure()
     for (name, scored), colour, symbol in zip(both.items(), LINES, SYMBOLS, strict=False):
         shares = {one.agent: one.pass_at_1 for one in scored if one.pass_at_1 is not None}
         chart.add_scatter(
-            y=[escape(agent) for agent in agents if agent in shares],
+            y=[labels[agent] for agent in agents if agent in shares],
             x=[100 * shares[agent].value for agent in agents if agent in shares],
             error_x=_errors([shares[agent] for agent in agents if agent in shares]),
             name=escape(name),
@@ -107,7 +113,7 @@ def side_by_side(both: Mapping[str, Sequence[AgentScore]]) -> go.Figure:
             hovertemplate="%{y}<br>%{x:.0f} %<extra></extra>",
         )
     chart.update_xaxes(range=[-2, 102], dtick=25)
-    chart.update_yaxes(categoryorder="array", categoryarray=[escape(agent) for agent in agents], autorange="reversed")
+    chart.update_yaxes(categoryorder="array", categoryarray=[labels[agent] for agent in agents], autorange="reversed")
     title = "pass@1 by agent (95 % interval)"
     titled(chart, title=title, x="Judged trials that passed (%)", y="Agent", height=ROW * len(agents))
     return _with_names_below(chart).update_layout(scattermode="group", scattergap=0.5)
@@ -165,15 +171,23 @@ def _placed(cases: Sequence[CaseScore]) -> Mapping[tuple[str, tuple[str, int]], 
     return placed
 
 
+def _labels(agents: Iterable[str]) -> Mapping[str, str]:
+    """Name each agent shortly, as an axis may have it."""
+    return {agent: escape(label) for agent, label in short_names(agents, LONGEST_AGENT).items()}
+
+
 def _in_lines(kind: str, number: int) -> str:
     """Write the name of a column in lines as narrow as a cell."""
-    return escape(kind).replace(" ", "<br>") + (f"<br>({number})" if number > 1 else "")
+    return escape(shown_whole(kind)).replace(" ", "<br>") + (f"<br>({number})" if number > 1 else "")
 
 
 def _told(case: CaseScore) -> str:
     of = f"{case.passed} of {case.judged} judged trials passed" if case.judged else "no trial could be judged"
-    without = "".join(f"<br>{escape(why)}: {count:,} not judged" for why, count in case.infrastructure.items())
-    return f"{escape(case.agent)}, {escape(case.kind)}<br>case {escape(case.case_id)}<br>{of}{without}"
+    without = "".join(
+        f"<br>{escape(shown_whole(why))}: {count:,} not judged" for why, count in case.infrastructure.items()
+    )
+    agent, kind, case_id = (escape(shown_whole(one)) for one in (case.agent, case.kind, case.case_id))
+    return f"{agent}, {kind}<br>case {case_id}<br>{of}{without}"
 
 
 def _errors(shares: Sequence[Interval]) -> Mapping[str, object]:

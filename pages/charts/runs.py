@@ -25,10 +25,12 @@ DRAWN = {
 }
 MOST_STEPS = 60  # that are drawn
 LONGEST_NAME = 18
+LONGEST_ID = 40  # of a run, in the title
 LEAST_WIDTH = 0.004  # of the whole, so that a short step is seen
+LEAST_HATCHED = 0.02  # … so that what is hatched is seen to be: what failed sooner is a mark
 
 
-def timeline(steps: Sequence[Step], *, until_ms: float | None) -> go.Figure:
+def timeline(steps: Sequence[Step], *, until_ms: float | None, run_id: str | None = None) -> go.Figure:
     """Return a run's steps one under the other over the time since its start; `until_ms` is when it ended, if that is known."""
     labels = [f"{number} {_short(shortly(one))}" for number, one in enumerate(steps, start=1)]
     whole = max([until_ms or 0.0, 1.0, *(one.since_ms + (one.took_ms or 0.0) for one in steps)])
@@ -41,17 +43,22 @@ def timeline(steps: Sequence[Step], *, until_ms: float | None) -> go.Figure:
         ]
         if not some:
             continue
-        said = [f"{_told(one)}<br>after {in_time(one.since_ms)}" for _, one in some]
-        if kind is StepKind.RECALL:
+        marked = [(label, one) for label, one in some if _is_mark(one, whole)]
+        if marked:
             chart.add_scatter(
-                y=[label for label, _ in some],
-                x=[one.since_ms / 1000 for _, one in some],
+                y=[label for label, _ in marked],
+                x=[one.since_ms / 1000 for _, one in marked],
                 mode="markers",
-                marker={"symbol": "diamond", "size": 11, "color": colour},
-                customdata=said,
+                marker={"symbol": "diamond" if kind is StepKind.RECALL else "x", "size": 11, "color": colour},
+                cliponaxis=False,
+                customdata=[_said(one) for _, one in marked],
                 hovertemplate="%{customdata}<extra></extra>",
                 name=name,
+                legendgroup=name,
+                showlegend=len(marked) == len(some),
             )
+        some = [(label, one) for label, one in some if not _is_mark(one, whole)]
+        if not some:
             continue
         # Without an end it is drawn until the run's own.
         lengths = [whole - one.since_ms if one.took_ms is None else one.took_ms for _, one in some]
@@ -63,17 +70,18 @@ def timeline(steps: Sequence[Step], *, until_ms: float | None) -> go.Figure:
             marker={"color": colour, "pattern": {"shape": pattern, "size": 6}},
             text=[in_time(one.took_ms) for _, one in some],
             textposition="outside",
-            customdata=said,
+            customdata=[_said(one) for _, one in some],
             hovertemplate="%{customdata}<extra></extra>",
             name=name,
+            legendgroup=name,
         )
     chart.update_yaxes(categoryorder="array", categoryarray=labels, autorange="reversed", type="category")
     # With room for what is written behind a bar, and for a mark at the very start.
-    chart.update_xaxes(range=[-whole * 0.01 / 1000, whole * 1.25 / 1000], tickformat=",", nticks=8)
+    chart.update_xaxes(range=[-whole * 0.02 / 1000, whole * 1.25 / 1000], tickformat=",", nticks=8)
     height = 150 + 26 * len(steps)
     titled(
         chart,
-        title=f"{len(steps):,} step{'' if len(steps) == 1 else 's'}",
+        title=f"Steps of {f'run {_short(run_id, LONGEST_ID)}' if run_id else 'the run'} over time",
         x="Since its start (s)",
         y="Step",
         height=height,
@@ -82,10 +90,20 @@ def timeline(steps: Sequence[Step], *, until_ms: float | None) -> go.Figure:
     return chart.update_layout(barmode="overlay", bargap=0.25, showlegend=True)
 
 
+def _is_mark(one: Step, whole_ms: float) -> bool:
+    """Say whether a step is drawn as a mark and not as a bar: a recall, or what failed too soon to be seen."""
+    is_short = one.took_ms is not None and one.took_ms < whole_ms * LEAST_HATCHED
+    return one.kind is StepKind.RECALL or (one.standing is Standing.FAILED and is_short)
+
+
+def _said(one: Step) -> str:
+    return f"{_told(one)}<br>after {in_time(one.since_ms)}"
+
+
 def _told(one: Step) -> str:
     took = f", {in_time(one.took_ms)}" if one.took_ms is not None else ""
     return escape(f"{one.kind} {named(one)}: {outcome_of(one)}{took}")
 
 
-def _short(name: str) -> str:
-    return escape(name if len(name) <= LONGEST_NAME else f"{name[: LONGEST_NAME - 1]}…")
+def _short(name: str, longest: int = LONGEST_NAME) -> str:
+    return escape(name if len(name) <= longest else f"{name[: longest - 1]}…")

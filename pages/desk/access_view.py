@@ -6,14 +6,17 @@ from uuid import UUID
 
 import streamlit as st
 
-from memory_core import Subject
+from memory_core import AwaitingSecond, Subject
 from memory_core.errors import Refusal, Refused
 from memory_core.package import access_files, passphrase, sealed
 from memory_core.privacy import PrivacyDesk
 from memory_core.rights import AccessPackage, PackageItem, RequestType, RightsRequest, TrailEntry
+from memory_core.roles import Act
 from memory_core.rules.requests import acting_refusal, release_refusal
 from pages import Visitor, explained, figures, name_of, plain, require
+from pages.desk.acting import tell_awaiting
 from pages.desk.leaving_out import choose, left_out
+from pages.web.offering import download
 
 QUESTIONS = {
     "controller": "who is responsible",
@@ -123,8 +126,8 @@ def hand_out(visitor: Visitor, desk: PrivacyDesk, looked: AccessPackage, reasons
         are = "item that names somebody else is" if undecided == 1 else "items that name somebody else are"
         st.caption(f"**{undecided:,} {are} handed out with the text.**")
     if st.button("Prepare the package", type="primary", icon=":material/lock:", key=f"prepare {place}"):
-        require(visitor, "dpo")
-        prepare(desk, looked, reasons, seen)
+        require(visitor, Act.RELEASE)
+        prepare(visitor, desk, looked, reasons, seen)
 
 
 def not_yet(desk: PrivacyDesk, reference: str | None) -> Refusal | None:
@@ -136,13 +139,16 @@ def not_yet(desk: PrivacyDesk, reference: str | None) -> Refusal | None:
     return release_refusal(request) or acting_refusal(request, needs_identity=True)
 
 
-def prepare(desk: PrivacyDesk, looked: AccessPackage, reasons: dict[UUID, str], seen: str) -> None:
+def prepare(visitor: Visitor, desk: PrivacyDesk, looked: AccessPackage, reasons: dict[UUID, str], seen: str) -> None:
     """Put the package together, seal it and show its passphrase; what nobody has looked at is not handed out."""
     with explained(), st.spinner("Preparing and encrypting…"):
         try:
             package = desk.package(
                 looked.subject, reference=looked.reference, left_out=reasons, release=True, expecting=seen
             )
+        except AwaitingSecond as awaiting:
+            tell_awaiting(awaiting, "It was not prepared yet: another data protection officer has to agree first.")
+            return
         except Refused as refused:
             st.error("It was not prepared. Look through it again.")
             plain(str(refused))
@@ -151,11 +157,5 @@ def prepare(desk: PrivacyDesk, looked: AccessPackage, reasons: dict[UUID, str], 
     st.success("**The package is ready.** Download it and note the passphrase now: leaving this page loses both.")
     st.text("Passphrase, shown this once:")
     plain(file.passphrase)
-    st.download_button(
-        "Download the package",
-        file.content,
-        file_name=f"access-{looked.reference or f'{looked.at:%Y%m%d-%H%M%S}'}.zip",
-        mime="application/zip",
-        on_click="ignore",  # a rerun would hide the passphrase
-        icon=":material/download:",
-    )
+    name = f"access-{looked.reference or f'{looked.at:%Y%m%d-%H%M%S}'}.zip"
+    download(visitor, "Download the package", file.content, file_name=name, mime="application/zip", act=Act.RELEASE)

@@ -7,8 +7,9 @@ from dataclasses import replace
 
 import streamlit as st
 
-from memory_core.errors import ChangedMeanwhile, Refused
+from memory_core.errors import AwaitingSecond, ChangedMeanwhile, Refused
 from memory_core.rights import RightsRequest
+from memory_core.roles import Act
 from pages import Visitor, explained, plain, require
 
 TOLD = "requests_told"
@@ -22,7 +23,7 @@ def act(visitor: Visitor, doing: Callable[[], RightsRequest], *, done: str, type
 
     Where somebody else was first, the page shows the request as it is now, with what was `typed` for it.
     """
-    require(visitor, "dpo")
+    require(visitor, Act.WORK_REGISTER)
     with explained():
         try:
             after = doing()
@@ -56,6 +57,16 @@ def tell_change(what: str, typed: str) -> None:
     if typed:
         st.text("What you had typed:")
         plain(typed)
+
+
+def tell_awaiting(awaiting: AwaitingSecond, what: str) -> None:
+    """Say that a second officer was asked, and what happens next: this is no error."""
+    st.info(what, icon=":material/group:")
+    again = f"They declined it before: {awaiting.declined}. " if awaiting.declined else ""
+    st.text(
+        f"{again}Asked for on {awaiting.since}; they find it under Requests, until {awaiting.until}. Once they have agreed, "
+        "do exactly the same here again: anything else needs another agreement."
+    )
 
 
 def as_shown(visitor: Visitor, request: RightsRequest) -> RightsRequest:

@@ -10,20 +10,22 @@ import streamlit as st
 
 from memory_core.privacy import PrivacyDesk
 from memory_core.rights import Certificate
-from pages import explained, safe_frame
+from memory_core.roles import Act
+from pages import Visitor, explained, safe_frame
+from pages.web.offering import download
 
 
-def show_one_of(desk: PrivacyDesk, erasures: list[UUID]) -> None:
+def show_one_of(visitor: Visitor, desk: PrivacyDesk, erasures: list[UUID]) -> None:
     """Show the certificate of the newest erasure, or of the one that is chosen."""
     chosen = erasures[0]
     if len(erasures) > 1:
         chosen = st.selectbox(
             f"{len(erasures):,} erasures, newest first", erasures, format_func=str, key=f"certificate {erasures[-1]}"
         )
-    show(desk, chosen)
+    show(visitor, desk, chosen)
 
 
-def show(desk: PrivacyDesk, erasure_id: UUID) -> None:
+def show(visitor: Visitor, desk: PrivacyDesk, erasure_id: UUID) -> None:
     """Show the certificate of an erasure, and offer it as a file."""
     st.subheader("Certificate of the erasure")
     with explained():
@@ -39,14 +41,13 @@ def show(desk: PrivacyDesk, erasure_id: UUID) -> None:
     )
     with st.expander("What a database and its backups keep for a while, and by what that ends"):
         st.text("\n\n".join(certificate.keeps))
-    st.download_button(
+    download(
+        visitor,
         "Download the certificate",
         as_file(certificate),
         file_name=f"erasure-{certificate.erasure_id}.json",
         mime="application/json",
-        on_click="ignore",
-        icon=":material/download:",
-        key=f"download certificate {erasure_id}",
+        act=Act.READ_REGISTER,
     )
     st.caption("It names nobody and quotes nothing: counts, identifiers, times, and a fingerprint of whom it is about.")
 

@@ -7,13 +7,14 @@ from uuid import UUID
 
 import streamlit as st
 
-from memory_core import Held, OnHold, Refused, Subject
+from memory_core import AwaitingSecond, Held, OnHold, Refused, Subject
 from memory_core.privacy import PrivacyDesk
 from memory_core.reaching import NAMES_IN_PART, NAMES_THEM, WRITTEN_AFTER
 from memory_core.rights import Reach, Reached
+from memory_core.roles import Act
 from memory_core.rules.erasure import MAX_REASON
 from pages import Visitor, explained, figures, name_of, plain, require, safe_frame
-from pages.desk.acting import working_on
+from pages.desk.acting import tell_awaiting, working_on
 from pages.desk.picker import digest
 from pages.desk.words import many
 
@@ -192,7 +193,7 @@ def confirm(visitor: Visitor, desk: PrivacyDesk, chosen: Chosen) -> None:
     typed = st.text_input("Type the subject's id again to confirm")
     plain(chosen.subject.id)
     if st.button("Forget", type="primary", disabled=typed.strip() != chosen.subject.id or not reason.strip()):
-        require(visitor, "dpo")
+        require(visitor, Act.FORGET)
         with explained(), st.spinner("Erasing…"):
             try:
                 erasure = desk.erase(
@@ -203,6 +204,11 @@ def confirm(visitor: Visitor, desk: PrivacyDesk, chosen: Chosen) -> None:
                     reference=reference,
                     suppress=chosen.suppress,
                 )
+            except AwaitingSecond as awaiting:
+                tell_awaiting(
+                    awaiting, "Nothing was forgotten yet: another data protection officer has to agree first."
+                )
+                st.stop()
             except OnHold as refused:
                 st.error("Nothing was forgotten: a legal hold keeps these memories.")
                 plain("\n".join(refused.holds))

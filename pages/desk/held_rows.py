@@ -5,7 +5,7 @@ from __future__ import annotations
 from datetime import datetime
 from typing import Any
 
-from memory_core import HeldMemory
+from memory_core import Disclosure, HeldMemory
 
 
 def as_row(memory: HeldMemory) -> dict[str, Any]:
@@ -21,7 +21,7 @@ def as_row(memory: HeldMemory) -> dict[str, Any]:
         "source": memory.source,
         "expires": _instant(memory.expires_at),
         "times_shown": len(memory.disclosures),
-        "shown_to": ", ".join(dict.fromkeys(f"{one.run_id} ({one.purpose})" for one in memory.disclosures)),
+        "shown_to": ", ".join(dict.fromkeys(map(_shown_to, memory.disclosures))),
         "times_written": memory.seen_count,
         "erased_at": _instant(memory.forgotten_at or memory.swept_at),
         "erased_by": memory.forgotten_by,
@@ -30,6 +30,11 @@ def as_row(memory: HeldMemory) -> dict[str, Any]:
         "corrects": memory.supersedes and str(memory.supersedes),
         "memory_id": str(memory.memory_id),
     }
+
+
+def _shown_to(one: Disclosure) -> str:
+    """Name a run; of a preview who looked as well."""
+    return f"{one.run_id} ({one.purpose}{f' by {one.by}' if one.by else ''})"
 
 
 def _instant(moment: datetime | None) -> str | None:

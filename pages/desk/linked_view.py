@@ -6,7 +6,7 @@ import streamlit as st
 
 from memory_core.privacy import PrivacyDesk
 from memory_core.rights import Measure, RequestChange, RightsRequest, TrailEntry
-from pages import explained, safe_frame
+from pages import Visitor, explained, safe_frame
 from pages.desk import certificate_view
 from pages.desk.words import many
 
@@ -14,7 +14,9 @@ LOOK = "look at package"
 MOMENT = "YYYY-MM-DD HH:mm"
 
 
-def show(desk: PrivacyDesk, request: RightsRequest, measures: list[Measure], trail: list[TrailEntry]) -> None:
+def show(
+    visitor: Visitor, desk: PrivacyDesk, request: RightsRequest, measures: list[Measure], trail: list[TrailEntry]
+) -> None:
     """Show everything that was done under a request's reference, then its history."""
     with explained():
         erasures = desk.erasures(reference=request.reference)
@@ -31,7 +33,7 @@ def show(desk: PrivacyDesk, request: RightsRequest, measures: list[Measure], tra
             },
         )
     if erasures:
-        certificate_view.show_one_of(desk, erasures)
+        certificate_view.show_one_of(visitor, desk, erasures)
     st.subheader("History")
     looks = sum(one.act == LOOK for one in trail)
     steps = history(desk, request, [one for one in trail if one.act != LOOK])

@@ -6,12 +6,13 @@ from uuid import UUID
 
 import streamlit as st
 
-from memory_core import Held, HeldMemory
+from memory_core import AwaitingSecond, Held, HeldMemory
 from memory_core.privacy import PrivacyDesk
 from memory_core.rights import Measure, MeasureKind
+from memory_core.roles import Act
 from memory_core.rules.erasure import MAX_REASON
 from pages import Visitor, explained, plain, require, safe_frame
-from pages.desk.acting import working_on
+from pages.desk.acting import tell_awaiting, working_on
 
 WHAT = {
     MeasureKind.RESTRICTION: (
@@ -121,7 +122,7 @@ def form(visitor: Visitor, desk: PrivacyDesk, kind: MeasureKind, held: Held, *, 
             help="Home reminds you then. Nothing lifts itself.",
         )
         if st.form_submit_button(label, type="primary"):
-            require(visitor, "dpo")
+            require(visitor, Act.MEASURE)
             with explained():
                 placed = {
                     MeasureKind.RESTRICTION: desk.restrict,
@@ -178,9 +179,13 @@ def lift(visitor: Visitor, desk: PrivacyDesk, measures: list[Measure]) -> None:
             )
         reason = st.text_area("Why it is lifted", max_chars=MAX_REASON, height=80, key=f"why {one.measure_id}")
         if st.form_submit_button("Lift", type="primary"):
-            require(visitor, "dpo")
+            require(visitor, Act.MEASURE)
             with explained():
-                desk.lift(one, reason=reason.strip(), person_told=told)
+                try:
+                    desk.lift(one, reason=reason.strip(), person_told=told)
+                except AwaitingSecond as awaiting:
+                    tell_awaiting(awaiting, "It stands yet: another data protection officer has to agree first.")
+                    return
             st.session_state.pop(LIFTING, None)
             st.session_state["done"] = ("Lifted.", f"{one.kind} of {one.subject or 'one memory'}")
             st.rerun()

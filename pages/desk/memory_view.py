@@ -7,6 +7,7 @@ import streamlit as st
 from memory_core import Held, HeldMemory, Origin
 from memory_core.privacy import PrivacyDesk
 from memory_core.rights import MeasureKind
+from memory_core.roles import Act
 from pages import Visitor, explained, plain, require, safe_frame
 from pages.desk import measures_view
 from pages.desk.acting import working_on
@@ -22,7 +23,7 @@ def show(visitor: Visitor, desk: PrivacyDesk, held: Held, memory: HeldMemory) ->
         said = "stated by" if memory.origin is Origin.PERSON else "inferred, and confirmed by nobody, by"
         st.text(f"{memory.kind}, {said} {memory.author} in run {memory.run_id}: {memory.state}")
         if st.button("Open that run", type="tertiary", icon=":material/route:", key=f"run of {memory.memory_id}"):
-            go_to(memory.run_id)
+            go_to(visitor, memory.run_id)
         plain(memory.text if memory.text is not None else "(the text is gone)")
         if memory.supersedes:
             st.caption("A correction. It took the place of, by and because:")
@@ -31,18 +32,25 @@ def show(visitor: Visitor, desk: PrivacyDesk, held: Held, memory: HeldMemory) ->
             stands = "stands beside it in every block" if memory.disputed else "was withdrawn, and is shown to no model"
             st.caption(f"The person disputes it; that {stands}:")
             plain(memory.dispute)
-        disclosed(memory)
+        disclosed(visitor, memory)
         if memory.text is not None:
             act(visitor, desk, held, memory)
 
 
-def disclosed(memory: HeldMemory) -> None:
-    """List each time it was shown; a click opens the run."""
+def disclosed(visitor: Visitor, memory: HeldMemory) -> None:
+    """List each time it was shown; a tick opens the run."""
     if not memory.disclosures:
         st.caption("Never shown to any run, nor in a preview.")
         return
     rows = [
-        {"shown (UTC)": one.at, "run": one.run_id, "purpose": one.purpose.value, "place": one.place}
+        {
+            "shown (UTC)": one.at,
+            "run": one.run_id,
+            "purpose": one.purpose.value,
+            "place": one.place,
+            "to": one.by or "",
+            "what for": one.because or "",
+        }
         for one in memory.disclosures
     ]
     picked = st.dataframe(
@@ -50,13 +58,13 @@ def disclosed(memory: HeldMemory) -> None:
         hide_index=True,
         column_config={"shown (UTC)": st.column_config.DatetimeColumn(format="YYYY-MM-DD HH:mm:ss")},
         on_select="rerun",
-        selection_mode=["single-row", "single-cell"],
+        selection_mode="single-row",
         key=f"shown {memory.memory_id} {len(rows)}",
     )["selection"]
-    st.caption("Click one to open its run: what else it was shown, what it did and wrote.")
-    ticked = [*picked["rows"], *(cell[0] for cell in picked["cells"])]
+    st.caption("Tick one to open its run: what else it was shown, what it did and wrote.")
+    ticked = picked["rows"]
     if ticked and ticked[0] < len(memory.disclosures):
-        go_to(memory.disclosures[ticked[0]].run_id)
+        go_to(visitor, memory.disclosures[ticked[0]].run_id)
 
 
 def tell_of_lost(held: Held, ticked: HeldMemory | None) -> None:
@@ -104,7 +112,7 @@ def correct(visitor: Visitor, desk: PrivacyDesk, memory: HeldMemory) -> None:
         author = st.text_input("Who says so", value=visitor.author, help="user: and an identifier, such as user:zoe")
         reason = st.text_input("Reason", max_chars=500, help="It stays on record. Do not quote the old text.")
         if st.form_submit_button("Correct", type="primary"):
-            require(visitor, "dpo")
+            require(visitor, Act.CORRECT)
             with explained():
                 desk.correct(
                     memory,
@@ -124,7 +132,7 @@ def dispute(visitor: Visitor, desk: PrivacyDesk, memory: HeldMemory) -> None:
     with st.form(f"dispute {memory.memory_id}", border=False):
         words = st.text_area("What the person says", max_chars=500, key=f"says {memory.memory_id}")
         if st.form_submit_button("Put it beside the memory", type="primary"):
-            require(visitor, "dpo")
+            require(visitor, Act.CORRECT)
             with explained():
                 desk.dispute(memory, words.strip(), reference=working_on(visitor))
             st.session_state.pop(ACTING, None)
@@ -137,7 +145,7 @@ def withdraw(visitor: Visitor, desk: PrivacyDesk, memory: HeldMemory) -> None:
     with st.form(f"withdraw {memory.memory_id}", border=False):
         reason = st.text_input("Why it is withdrawn", max_chars=500)
         if st.form_submit_button("Withdraw the dispute", type="primary"):
-            require(visitor, "dpo")
+            require(visitor, Act.CORRECT)
             with explained():
                 desk.withdraw_dispute(memory, reason=reason.strip(), reference=working_on(visitor))
             st.session_state.pop(ACTING, None)

@@ -10,6 +10,7 @@ from memory_core import Subject
 from memory_core.errors import Refused
 from memory_core.privacy import PrivacyDesk
 from memory_core.rights import Channel, RequestType
+from memory_core.roles import Act
 from memory_core.rules.deadlines import Pace
 from pages import Visitor, explained, name_of, plain, require
 from pages.desk.acting import TOLD, open_request
@@ -49,7 +50,7 @@ def show(visitor: Visitor, desk: PrivacyDesk) -> None:
         told(subject, about == "Search")
     missing = not asked_by.strip() or (about == "Search" and subject is None)
     if st.button("Enter it", type="primary", icon=":material/check:", disabled=missing):
-        require(visitor, "dpo")
+        require(visitor, Act.WORK_REGISTER)
         if (
             st.session_state.get("registering") == visitor.org_id
         ):  # a second click, while the first is carried out, is none

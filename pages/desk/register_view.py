@@ -9,9 +9,11 @@ import streamlit as st
 from memory_core.errors import Refused
 from memory_core.privacy import Due, PrivacyDesk
 from memory_core.rights import RequestType, RightsRequest
+from memory_core.roles import Act
 from memory_core.rules.deadlines import Deadline, Pace
 from pages import Visitor, explained, figures, plain, safe_frame
-from pages.desk.acting import open_request
+from pages.desk import second_view
+from pages.desk.acting import open_request, tell
 from pages.desk.picker import digest
 from pages.desk.words import COLOURS, day, left, right
 
@@ -36,9 +38,11 @@ def show(visitor: Visitor, desk: PrivacyDesk) -> None:
     """Show how many requests are in what hurry, and the list of them; a click opens one."""
     with st.container(horizontal=True, horizontal_alignment="distribute", vertical_alignment="center"):
         st.title("Requests", width="content")
-        if st.button("New request", type="primary", icon=":material/add:"):
+        if visitor.may(Act.WORK_REGISTER) and st.button("New request", type="primary", icon=":material/add:"):
             st.session_state["registering"] = visitor.org_id
             st.rerun()
+    tell()
+    second_view.show(visitor, desk)
     with explained():
         due = desk.due()
     urgency(due)

@@ -9,8 +9,9 @@ import streamlit as st
 from memory_core.errors import Refused
 from memory_core.privacy import PrivacyDesk
 from memory_core.rights import DeskSettings, Measure, RequestType, RightsRequest, TrailEntry
+from memory_core.roles import Act
 from memory_core.rules.deadlines import Deadline, Pace
-from memory_core.rules.requests import Act
+from memory_core.rules.requests import Act as Step
 from pages import Visitor, explained, name_of, plain
 from pages.desk import access_view, clock_view, closing_view, linked_view
 from pages.desk.acting import WORKING_ON, act, as_shown, open_request, tell, tell_change
@@ -43,7 +44,7 @@ class Seen:
 
 def show(visitor: Visitor, desk: PrivacyDesk, reference: str) -> None:
     """Show a request, the next step on top."""
-    seen = read(desk, reference)
+    seen = read(visitor, desk, reference)
     if seen is None:
         st.title("Requests")
         st.warning("No request of this organisation has that reference:")
@@ -63,6 +64,10 @@ def show(visitor: Visitor, desk: PrivacyDesk, reference: str) -> None:
             f"{request.status} now",
             "" if request.status.is_open else closing_view.typed(f"{visitor.org_id} {request.reference}"),
         )
+    if not visitor.may(Act.WORK_REGISTER):
+        told(visitor, desk, request, seen, may_work=False)
+        linked_view.show(visitor, desk, seen.request, seen.measures, seen.trail)
+        return
     if reviewing and request.subject is not None:
         access_view.show(visitor, desk, request.subject, reference=request.reference)
         return
@@ -75,17 +80,19 @@ def show(visitor: Visitor, desk: PrivacyDesk, reference: str) -> None:
     else:
         closing_view.closed(request)
         told(visitor, desk, request, seen)
-    linked_view.show(desk, seen.request, seen.measures, seen.trail)
+    linked_view.show(visitor, desk, seen.request, seen.measures, seen.trail)
 
 
-def read(desk: PrivacyDesk, reference: str) -> Seen | None:
+def read(visitor: Visitor, desk: PrivacyDesk, reference: str) -> Seen | None:
     """Read a request and what hangs on it; None where there is none of that reference."""
     with explained():
         try:
             request = desk.register.request(reference)
         except Refused:
             return None
-        placed = desk.measures(request.subject) if request.subject else desk.measures()
+        placed: list[Measure] = []
+        if visitor.may(Act.LOOK):
+            placed = desk.measures(request.subject) if request.subject else desk.measures()
         return Seen(
             request=request,
             clock=desk.register.deadline(request),
@@ -94,7 +101,7 @@ def read(desk: PrivacyDesk, reference: str) -> Seen | None:
             handed_out=next(iter(desk.trail(request=request.reference, act="export", limit=1)), None),
             measures=[one for one in placed if one.request_reference == request.reference],
             failed=request.identity_confirmed_on is None
-            and any(one.act == Act.FAIL_IDENTITY for one in desk.register.history(request)),
+            and any(one.act == Step.FAIL_IDENTITY for one in desk.register.history(request)),
         )
     return None
 
@@ -191,7 +198,7 @@ def not_done_yet(seen: Seen) -> str | None:
     return None
 
 
-def told(visitor: Visitor, desk: PrivacyDesk, request: RightsRequest, seen: Seen) -> None:
+def told(visitor: Visitor, desk: PrivacyDesk, request: RightsRequest, seen: Seen, *, may_work: bool = True) -> None:
     """Show the facts: who asked whom about what, and the clock with what can be done to it."""
     place = f"{visitor.org_id} {request.reference}"
     with st.container(border=True):
@@ -202,10 +209,11 @@ def told(visitor: Visitor, desk: PrivacyDesk, request: RightsRequest, seen: Seen
         fact("About", str(request.subject) if request.subject else "still unknown")
         for name, value in identified(request, failed=seen.failed):
             fact(name, value)
-        if request.status.is_open and request.subject is not None and request.identity_confirmed_on is None:
+        is_unsure = request.subject is not None and request.identity_confirmed_on is None
+        if may_work and request.status.is_open and is_unsure:
             with st.popover("Change whom it is about …", type="tertiary"):
                 name_subject(visitor, desk, request, place)
-    if request.status.is_open:
+    if may_work and request.status.is_open:
         with st.container(border=True):
             st.markdown("#### Clock")
             clock_view.show(visitor, desk, request, seen.clock, seen.settings, place)

@@ -9,15 +9,17 @@ import streamlit as st
 from memory_core.evals.likeness import is_whole
 from memory_core.evals.statistics import AgentScore, case_scores, overall, scores
 from memory_core.evaluations import Aspect, CaseResult, Evaluation
-from pages import FIGURE_WIDTH, plain, safe_frame
+from pages import FIGURE_WIDTH, plain
 from pages.charts import evals as charts
 from pages.charts import shown
-from pages.evals.words import between, counted, facts, percent, sure
+from pages.evals.words import between, counted, facts, frame, over_cases, percent, sure
 
 ONE_TRIAL = (
     "The share of judged trials that passed, with its 95 % interval; too narrow with several trials of each case."
 )
-ALL_OF_K = "The chance that all {k} trials of a case pass, with its 95 % interval."
+ALL_OF_K = (
+    "The chance that all {k} trials of a case pass, with its 95 % interval; {over}: those that have {k} judged trials."
+)
 
 
 def head(chosen: Evaluation, results: Sequence[CaseResult]) -> None:
@@ -25,15 +27,23 @@ def head(chosen: Evaluation, results: Sequence[CaseResult]) -> None:
     k = chosen.trials
     everything = overall(results, k)
     unjudged = everything.trials - everything.judged
+    all_of_k = ALL_OF_K.format(k=k, over=over_cases(everything))
     figures(
         [
             ("pass@1", percent(everything.pass_at_1), between(everything.pass_at_1), ONE_TRIAL),
-            (f"pass^{k}", percent(everything.pass_hat_k), between(everything.pass_hat_k), ALL_OF_K.format(k=k)),
+            (
+                f"pass^{k}",
+                percent(everything.pass_hat_k),
+                between(everything.pass_hat_k),
+                all_of_k,
+            ),
             ("Judged", f"{everything.judged:,}", f"of {everything.trials:,}", "Of the trials that are on record."),
             ("Not judged", f"{unjudged:,}", f"of {everything.trials:,}", "For a reason that is not the model's."),
             ("On record", f"{chosen.recorded:,}", f"of {chosen.wanted:,}", "Of the trials that make it whole."),
         ]
     )
+    if everything.trials:
+        st.caption(f"pass^{k} is {over_cases(everything)}: those that have {k:,} judged trial{'' if k == 1 else 's'}.")
     if not is_whole(chosen):
         st.warning(
             f"Interrupted at {chosen.recorded:,} of {chosen.wanted:,} trials, or running still: agents and cases are missing "
@@ -96,22 +106,20 @@ def by_agent(scored: Sequence[AgentScore], k: int) -> None:
         {
             "agent": one.agent,
             "pass@1": sure(one.pass_at_1),
-            f"pass^{k}": sure(one.pass_hat_k),
+            f"pass^{k}": f"{sure(one.pass_hat_k)}, {over_cases(one)}",
             "judged": f"{one.judged:,} of {one.trials:,}",
             "not judged": counted(one.infrastructure),
         }
         for one in scored
     ]
-    st.dataframe(safe_frame(rows), hide_index=True, column_config={"agent": st.column_config.TextColumn(pinned=True)})
+    st.dataframe(frame(rows), hide_index=True, column_config={"agent": st.column_config.TextColumn(pinned=True)})
     st.subheader("By aspect")
     aspects = [
         {"agent": one.agent}
         | {aspect.value: f"{percent(share)} of {share.n:,}" if share else "–" for aspect, share in one.aspects.items()}
         for one in scored
     ]
-    st.dataframe(
-        safe_frame(aspects), hide_index=True, column_config={"agent": st.column_config.TextColumn(pinned=True)}
-    )
+    st.dataframe(frame(aspects), hide_index=True, column_config={"agent": st.column_config.TextColumn(pinned=True)})
     st.caption(
         "Judged trials that met the aspect, of those to whose case it applies. A trial passes when every aspect that applies "
         f"is met. The seven: {', '.join(Aspect)}; what each means is said below."

@@ -13,18 +13,23 @@ from memory_core.evals.statistics import Interval
 from memory_core.evaluations import Evaluation
 from pages.charts import evals as charts
 from pages.charts import shown
-from pages.evals.words import between, short, state
+from pages.evals.words import Model, between, state
 
 Point = tuple[datetime, Interval, bool, str]
 
 
-def show(chosen: Evaluation, recorded: Sequence[Evaluation], shares: Mapping[UUID, Interval | None]) -> None:
+def show(
+    chosen: Evaluation,
+    recorded: Sequence[Evaluation],
+    shares: Mapping[UUID, Interval | None],
+    models: Mapping[Model, str],
+) -> None:
     """Show pass@1 of every recorded evaluation by date, a line a model; open points are unlike the chosen evaluation."""
     points: dict[str, list[Point]] = {}
     for one in sorted(recorded, key=lambda one: (one.model, one.started_at)):
         share = shares.get(one.evaluation_id)
         if share is not None:
-            points.setdefault(short(one.model), []).append(_point(one, share, chosen))
+            points.setdefault(models[one.model, one.digest], []).append(_point(one, share, chosen))
     without = sum(shares.get(one.evaluation_id) is None for one in recorded)
     if not points:
         st.info("No trial of any evaluation was judged, so there is nothing to draw.")

@@ -26,12 +26,11 @@ COLUMNS = {
 
 
 def show(visitor: Visitor) -> None:
-    """Show the newest runs, or those that are looked for; a click opens one."""
+    """Show the newest runs, or those that are looked for; a tick opens one."""
+    st.text(f"Organisation {visitor.org_id}")  # an id is no text for Markdown
     typed, agent, ended = filters(visitor)
     with explained():
-        found = found_runs(
-            visitor.org_id, typed, agent=agent, termination=ended, limit=MOST + 1, settings=visitor.settings
-        )
+        found = visitor.call(found_runs, typed, agent=agent, termination=ended, limit=MOST + 1)
     if not found:
         nothing(visitor, is_filtered=bool(typed.strip() or agent or ended))
         return
@@ -41,7 +40,7 @@ def show(visitor: Visitor) -> None:
 def filters(visitor: Visitor) -> tuple[str, str | None, str | None]:
     """Ask which runs to list."""
     with explained():
-        agents = [EVERY, *agents_on_record(visitor.org_id, settings=visitor.settings)]
+        agents = [EVERY, *visitor.call(agents_on_record)]
     if st.session_state.get("runs_agent", EVERY) not in agents:  # of another organisation
         del st.session_state["runs_agent"]
     which, who, how = st.columns([4, 3, 3])
@@ -79,7 +78,7 @@ def nothing(visitor: Visitor, *, is_filtered: bool) -> None:
 
 
 def listed(visitor: Visitor, found: list[FoundRun], *, are_all: bool) -> None:
-    """Show the runs as a table, of which a click opens one."""
+    """Show the runs as a table, of which a tick opens one."""
     ids = [one.run_id for one in found]
     picked = st.dataframe(
         safe_frame([row(one) for one in found]),
@@ -88,14 +87,14 @@ def listed(visitor: Visitor, found: list[FoundRun], *, are_all: bool) -> None:
         height=min(len(found), 15) * 35 + 38,
         column_config=COLUMNS,
         on_select="rerun",
-        selection_mode=["single-row", "single-cell"],
+        selection_mode="single-row",
         key=f"runs {visitor.org_id} {digest(ids)} {st.session_state.get(VISIT, 0)}",
     )["selection"]
-    rows = [*picked["rows"], *(cell[0] for cell in picked["cells"])]
+    rows = picked["rows"]
     many = f"{len(found):,} listed" if are_all else f"The newest {len(found):,} are listed, and there are more"
-    st.caption(f"{many}; newest first. Click one to open it.")
+    st.caption(f"{many}; newest first. Tick one to open it.")
     if rows and rows[0] < len(found):
-        open_run(ids[rows[0]])
+        open_run(visitor, ids[rows[0]])
 
 
 def row(one: FoundRun) -> dict[str, object]:

@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+import math
+from collections.abc import Mapping
+from uuid import UUID
+
 from memory_core import Memory, Origin, State
 from memory_core.characters import shown_whole
 from memory_core.run_records import CallOutcome, Termination
-from memory_core.tracing import RunTrace, Step, StepKind
+from memory_core.tracing import RunTrace, Since, Step, StepKind
 from memory_core.units import in_utc
 
 RUNNING = "running"  # what `found_runs` takes for a run without an end
@@ -48,6 +52,28 @@ CALLS = {
 }
 
 
+# Below how many milliseconds: the unit, what it is called, its digits. A border is where the next unit would be written.
+SPANS: tuple[tuple[float, float, str, int], ...] = (
+    (999.5, 1.0, "ms", 0),
+    (9950.0, 1000.0, "s", 1),
+    (59_500.0, 1000.0, "s", 0),
+    (59.5 * 60_000, 60_000.0, "min", 0),
+    (23.95 * 3_600_000, 3_600_000.0, "h", 1),
+    (math.inf, 86_400_000.0, "days", 1),
+)
+
+
+def since_of(counted: Mapping[Since, int]) -> str:
+    """Say what has become of how many memories."""
+    return ", ".join(f"{count:,} {'was' if count == 1 else 'were'} {change}" for change, count in counted.items())
+
+
+def span(ms: float) -> str:
+    """Write how long something took so shortly that it has room in a figure: 850 ms, 1.0 s, 12 s, 3 min, 5.0 h, 8.5 days."""
+    unit_ms, unit, digits = next(one[1:] for one in SPANS if ms < one[0])
+    return f"{ms / unit_ms:,.{digits}f} {unit}"
+
+
 def end_of(run: RunTrace) -> str | None:
     """Return how a run ended as one word or code; None where no end can be on record."""
     if run.facts is None:
@@ -75,10 +101,12 @@ def origin_of(memory: Memory) -> str:
     return f"{'stated' if memory.origin is Origin.PERSON else 'inferred'} by {memory.author}"
 
 
-def text_of(memory: Memory) -> str:
-    """Return a memory's text with nothing invisible in it, or what became of it."""
+def text_of(memory: Memory, correction: UUID | None = None) -> str:
+    """Return a memory's text with nothing invisible in it, or what became of it; `correction` has taken its place."""
     if memory.text is not None:
         return shown_whole(memory.text)
+    if correction and memory.forgotten_at:
+        return f"(corrected on {in_utc(memory.forgotten_at)} UTC by {memory.forgotten_by}: now memory {correction})"
     if memory.state is State.FORGOTTEN and memory.forgotten_at:
         return f"(erased on {in_utc(memory.forgotten_at)} UTC by {memory.forgotten_by})"
     return f"(swept on {in_utc(memory.swept_at)} UTC, as it had expired)" if memory.swept_at else "(the text is gone)"

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import streamlit as st
 
-from memory_core import Memory
+from memory_core import Memory, Subject
+from memory_core.roles import Act
 from memory_core.run_records import ToolCallFacts
 from memory_core.tracing import About, RunTrace
-from pages import Visitor, safe_frame
+from pages import Visitor, name_of, safe_frame
 from pages.desk.picker import digest
 from pages.runs.words import CALLS, origin_of, text_of
 
@@ -30,7 +31,7 @@ def show(visitor: Visitor, run: RunTrace) -> None:
                 "origin": st.column_config.TextColumn("Origin", width=155),
                 "about": st.column_config.TextColumn("About", width=105),
                 "kind": st.column_config.TextColumn("Kind", width=95),
-                "state": st.column_config.TextColumn("State", width=75),
+                "state": st.column_config.TextColumn("State", help="What has become of it since", width=85),
                 "written": st.column_config.DatetimeColumn("Written (UTC)", format="YYYY-MM-DD HH:mm", width=130),
                 "by": st.column_config.NumberColumn("By call", help="Of its tool calls", width=65),
                 "again": st.column_config.TextColumn("First written by", help="Where it only said it again", width=130),
@@ -44,11 +45,11 @@ def show(visitor: Visitor, run: RunTrace) -> None:
 def row(one: Memory, run: RunTrace, call: int | None) -> dict[str, object]:
     """Return a memory as a row."""
     return {
-        "text": text_of(one),
+        "text": text_of(one, run.corrections.get(one.memory_id)),
         "origin": origin_of(one),
         "about": str(one.subject or ""),
         "kind": one.kind.value,
-        "state": one.state.value,
+        "state": ", ".join(run.changed(one)) or one.state.value,
         "written": one.created_at if one.run_id == run.run_id else one.last_seen_at,
         "by": call,
         "again": "" if one.run_id == run.run_id else one.run_id,
@@ -56,12 +57,12 @@ def row(one: Memory, run: RunTrace, call: int | None) -> dict[str, object]:
 
 
 def about(visitor: Visitor, run: RunTrace) -> None:
-    """List whom it is about; for whoever may see more of them, a click goes to what is held about them."""
+    """List whom it is about; for whoever may see more of them, a tick goes to what is held about them."""
     found = run.about()
     if not found:
         return
     st.subheader("Whom it is about")
-    may_go = "dpo" in visitor.roles
+    may_go = visitor.may(Act.LOOK)
     picked = st.dataframe(
         safe_frame([about_row(one) for one in found]),
         hide_index=True,
@@ -73,22 +74,29 @@ def about(visitor: Visitor, run: RunTrace) -> None:
             "text": st.column_config.NumberColumn("With text now", help="Of both, each memory once", width=110),
         },
         on_select="rerun" if may_go else "ignore",
-        selection_mode=["single-row", "single-cell"],
+        selection_mode="single-row",
         key=f"about {visitor.org_id} {run.run_id} {digest(str(one.subject) for one in found)}",
     )
     if not may_go:
         return
-    st.caption("Click one to see everything that is held about them.")
-    rows = [*picked["selection"]["rows"], *(cell[0] for cell in picked["selection"]["cells"])]
+    st.caption("Tick one to see everything that is held about them.")
+    rows = picked["selection"]["rows"]
     if rows and rows[0] < len(found) and (subject := found[rows[0]].subject) is not None:
         st.session_state["search_next"] = str(subject)
         st.switch_page("pages/1_Subjects.py")
 
 
+def told(subject: Subject | None) -> str:
+    """Write whom something is about; with the name where that may be seen and is held."""
+    if subject is None:
+        return "nobody (operational)"
+    return name_of(subject) if subject.label else str(subject)
+
+
 def about_row(one: About) -> dict[str, object]:
     """Return a subject as a row."""
     return {
-        "about": str(one.subject) if one.subject else "nobody (operational)",
+        "about": told(one.subject),
         "shown": one.shown,
         "wrote": one.wrote,
         "text": one.with_text,

@@ -19,13 +19,34 @@ from typing import IO
 from urllib.parse import urlsplit
 
 import pytest
-from playwright.sync_api import Browser, Page, expect, sync_playwright
+from playwright.sync_api import Browser, Error, Page, expect, sync_playwright
 from waiting import until_it_answers
 
 ROOT = Path(__file__).resolve().parents[2]
 CHROMIUM = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), None)
 SWITCHES = ["--no-sandbox", "--disable-background-networking", "--disable-component-update", "--disable-sync"]
 PATIENCE_MS = 60_000  # a page may wait for a busy machine; a test that passes takes a second or two
+
+# The script has run to its end once it was seen to run and rests, or was not seen to run for a while. Looked at in the page
+# itself: a look from outside would be a while apart from the next.
+AT_REST = """
+    (limit_ms) => new Promise((resolve, reject) => {
+        const began = performance.now();
+        let ran = false, rests_since = began;
+        const look = () => {
+            const now = performance.now();
+            const app = document.querySelector("[data-testid=stApp]");
+            if (app?.getAttribute("data-test-script-state") !== "notRunning") {
+                ran = true;
+                rests_since = now;
+            }
+            if (now - rests_since >= (ran ? 150 : 300)) resolve();
+            else if (now - began > limit_ms) reject(new Error("the script has not run to its end"));
+            else setTimeout(look, 10);
+        };
+        look();
+    })
+"""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -38,15 +59,7 @@ class Workbench:
 
     def command(self, *arguments: str) -> str:
         """Run a command of the command line on the same data."""
-        return subprocess.run(
-            [sys.executable, "-m", "memory_core", *arguments],
-            cwd=ROOT,
-            env=self.environment,
-            check=True,
-            capture_output=True,
-            text=True,
-            timeout=120,
-        ).stdout
+        return run(self.environment, *arguments)
 
 
 @dataclass
@@ -56,6 +69,13 @@ class Visit:
     page: Page
     base: str
     requests: list[str] = field(default_factory=list)
+    told: list[str] = field(default_factory=list)  # what the browser had to say to whoever looks at its console
+
+    def watch(self) -> None:
+        """Take down from here on what the page asks for and what the browser says."""
+        self.page.on("request", lambda request: self.requests.append(request.url))
+        self.page.on("websocket", lambda socket: self.requests.append(socket.url))
+        self.page.on("console", lambda message: self.told.append(message.text))
 
     def open(self, path: str) -> None:
         """Open a page of the workbench and wait until it has drawn itself."""
@@ -64,11 +84,19 @@ class Visit:
         self.settle()
 
     def settle(self) -> None:
-        """Wait until the script has run to its end."""
-        self.page.wait_for_timeout(300)
-        expect(self.page.get_by_test_id("stApp")).to_have_attribute(
-            "data-test-script-state", "notRunning", timeout=PATIENCE_MS
-        )
+        """Wait until the script has run to its end, also where the page leads on to another."""
+        while True:
+            try:
+                self.page.evaluate(AT_REST, PATIENCE_MS)
+            except Error as error:
+                if "navigation" not in error.message:
+                    raise
+            else:
+                return
+
+    def violations(self) -> list[str]:
+        """Return what the page's own security policy kept from it."""
+        return [line for line in self.told if "Content Security Policy" in line]
 
     def foreign_requests(self) -> list[str]:
         """Return the addresses asked for that are not the workbench's own."""
@@ -89,7 +117,22 @@ def environment(home: Path) -> dict[str, str]:
     return kept | {"MEMORY_HOME": str(home), "MEMORY_EMBEDDER": "minilm"}
 
 
-def started(environment: dict[str, str], *, log: Path | None = None) -> tuple[subprocess.Popen[str], str]:
+def run(environment: dict[str, str], *arguments: str) -> str:
+    """Run a command of the command line; returns what it prints."""
+    return subprocess.run(
+        [sys.executable, "-m", "memory_core", *arguments],
+        cwd=ROOT,
+        env=environment,
+        check=True,
+        capture_output=True,
+        text=True,
+        timeout=120,
+    ).stdout
+
+
+def started(
+    environment: dict[str, str], *, log: Path | None = None, cwd: Path = ROOT
+) -> tuple[subprocess.Popen[str], str]:
     """Start the workbench and wait until it answers; returns its process and address.
 
     With a `log` it has all that the server says after its address.
@@ -99,7 +142,7 @@ def started(environment: dict[str, str], *, log: Path | None = None) -> tuple[su
         port = taken.getsockname()[1]
     server = subprocess.Popen(
         [sys.executable, "-m", "memory_core", "serve", "--port", str(port)],
-        cwd=ROOT,
+        cwd=cwd,
         env=environment,
         stdout=subprocess.DEVNULL,
         stderr=subprocess.PIPE,
@@ -144,7 +187,7 @@ def workbench() -> Iterator[Workbench]:
     folder = Path(tempfile.mkdtemp(prefix="memory-browser-"))
     folder.chmod(0o755)
     own = environment(folder / "home of the workbench")
-    subprocess.run([sys.executable, "-m", "memory_core", "demo"], cwd=ROOT, env=own, check=True, capture_output=True)
+    run(own, "demo")
     server, url = started(own)
     yield Workbench(url=url, environment=own, pid=server.pid)
     stopped(server)
@@ -167,6 +210,6 @@ def visit(chromium: Browser, workbench: Workbench) -> Iterator[Visit]:
         page = context.new_page()
         page.set_default_timeout(PATIENCE_MS)
         visit = Visit(page=page, base=workbench.url)
-        page.on("request", lambda request: visit.requests.append(request.url))
-        page.on("websocket", lambda socket: visit.requests.append(socket.url))
+        visit.watch()
         yield visit
+        assert visit.violations() == []

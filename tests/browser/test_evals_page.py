@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
+from urllib.parse import parse_qs, urlsplit
 from uuid import UUID
 
 import pytest
@@ -68,5 +69,8 @@ def test_every_section_fits_its_window_and_nothing_in_it_is_interpreted(
             assert visit.page.locator(".js-plotly-plot .gtitle").count() == charts
         assert visit.page.get_by_test_id("stCode").filter(has_text=MARKUP).count() == 2
         assert visit.page.locator("[data-testid=stMain] img").count() == 0
+        visit.page.reload()  # the address has the section and the trial
+        expect(visit.page.get_by_text("What the case expects", exact=True)).to_be_visible(timeout=PATIENCE_MS)
+        assert {"section", "agent", "case", "trial"} <= parse_qs(urlsplit(visit.page.url).query).keys()
         assert visit.requests
         assert visit.foreign_requests() == []

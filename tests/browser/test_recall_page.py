@@ -23,9 +23,15 @@ def figure(visit: Visit, label: str) -> str:
     return found.last.get_by_test_id("stMetricValue").inner_text()
 
 
+def say_what_for(visit: Visit) -> None:
+    visit.page.get_by_role("combobox", name=re.compile("What for")).click()
+    visit.page.get_by_role("option", name="testing recall", exact=True).click()
+
+
 def preview(visit: Visit, query: str) -> None:
     visit.open("/Recall")
     visit.page.get_by_role("textbox", name="Query").fill(query)
+    say_what_for(visit)
     visit.page.get_by_role("button", name="Preview").click()
     expect(visit.page.get_by_role("heading", name="How many to show")).to_be_visible(timeout=PATIENCE_MS)
     visit.settle()

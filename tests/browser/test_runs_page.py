@@ -49,13 +49,21 @@ def test_a_run_is_found_opened_and_read_and_after_an_erasure_has_no_word_left(
     box.press("Enter")
     expect(visit.page.get_by_text("1 listed; newest first.")).to_be_visible(timeout=PATIENCE_MS)
     visit.settle()
-    visit.page.get_by_test_id("stDataFrame").first.click(position={"x": 120, "y": 52})
+    table = visit.page.get_by_test_id("stDataFrame").first
+    for place in ({"x": 120, "y": 18}, {"x": 120, "y": 52}):  # sorting, and marking a cell to copy it, open nothing
+        table.click(position=place)
+        visit.settle()
+        assert "run=" not in visit.page.url
+    table.click(position={"x": 16, "y": 52})
     expect(visit.page.get_by_text("The model gave its answer.")).to_be_visible(timeout=PATIENCE_MS)
     visit.settle()
     assert f"run={RUN.replace(':', '%3A')}" in visit.page.url
+    assert "org=demo" in visit.page.url
     block = visit.page.get_by_test_id("stCode").filter(has_text="<memories")
     assert TEXT in block.inner_text()
-    expect(visit.page.locator(".js-plotly-plot .gtitle")).to_have_text("2 steps", timeout=PATIENCE_MS)
+    expect(visit.page.locator(".js-plotly-plot .gtitle")).to_have_text(
+        f"Steps of run {RUN} over time", timeout=PATIENCE_MS
+    )
     assert visit.page.locator("[data-testid=stMain] img").count() == 0
 
     workbench.command("forget", "candidate", "c-940", "--by", "user:ines", "--reason", "asked")

@@ -7,6 +7,7 @@ import json
 import re
 import subprocess
 import sys
+import urllib.error
 import urllib.request
 
 import pytest
@@ -15,6 +16,8 @@ from playwright.sync_api import Browser, expect
 from waiting import until_it_answers
 
 from browser.conftest import PATIENCE_MS, ROOT, Visit, Workbench
+from browser.test_recall_page import say_what_for
+from pages.web.door import NOTHING
 
 pytestmark = pytest.mark.browser
 
@@ -85,6 +88,7 @@ def test_two_people_of_one_name_are_told_apart(visit: Visit) -> None:
 def test_a_preview_shows_both_modes_and_the_block_as_the_model_gets_it(visit: Visit, workbench: Workbench) -> None:
     visit.open("/Recall")
     visit.page.get_by_role("textbox", name="Query").fill("how soon can they start?")
+    say_what_for(visit)
     visit.page.get_by_role("button", name="Preview").click()
     expect(visit.page.get_by_text("Mode semantic, ranking hybrid")).to_be_visible(timeout=PATIENCE_MS)
     expect(visit.page.get_by_text("Mode recency: asked for")).to_be_visible(timeout=PATIENCE_MS)
@@ -114,6 +118,7 @@ def test_no_request_leaves_this_machine_when_a_memory_is_markup(visit: Visit, wo
     assert marked_up in whole.inner_text()
     visit.open("/Recall")
     visit.page.get_by_role("textbox", name="Query").fill(marked_up[:200])
+    say_what_for(visit)
     visit.page.get_by_role("button", name="Preview").click()
     expect(visit.page.get_by_text("Mode semantic, ranking hybrid")).to_be_visible(timeout=PATIENCE_MS)
     visit.settle()
@@ -133,7 +138,7 @@ def test_a_download_opens_with_its_passphrase_only_and_its_address_tells_a_stran
     expect(shown).to_have_count(1, timeout=PATIENCE_MS)
     secret = shown.inner_text().strip()
     with visit.page.expect_download() as downloading:
-        visit.page.get_by_role("button", name="Download the package").click()
+        visit.page.get_by_role("link", name="Download the package").click()
     address = downloading.value.url
     content = downloading.value.path().read_bytes()
     with pyzipper.AESZipFile(io.BytesIO(content)) as archive:
@@ -144,11 +149,10 @@ def test_a_download_opens_with_its_passphrase_only_and_its_address_tells_a_stran
         archive.setpassword(b"another passphrase")
         with pytest.raises(RuntimeError, match="password"):
             archive.read("access.json")
-    if address.startswith("http"):
-        with urllib.request.urlopen(address, timeout=10) as stranger:
-            fetched = stranger.read()
-        assert b"Morgan" not in fetched
-        assert not [one for one in held["items"] if one["text"] and one["text"].encode() in fetched]
+    assert re.fullmatch(rf"{re.escape(visit.base)}/downloads/[A-Za-z0-9_-]{{43}}", address)
+    with pytest.raises(urllib.error.HTTPError, match="404") as again:
+        urllib.request.urlopen(address, timeout=10)
+    assert again.value.read().decode() == NOTHING
 
 
 def test_a_page_opened_first_on_a_server_that_others_can_reach_shows_nothing(

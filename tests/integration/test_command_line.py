@@ -202,7 +202,7 @@ def test_a_bad_setting_is_one_line(run: Run, monkeypatch: pytest.MonkeyPatch) ->
 
 
 def test_migrate_says_from_where_to_where_and_prints_its_sql(run: Run) -> None:
-    assert run("migrate") == (0, "revision 000021 -> 000021\n", "")
+    assert run("migrate") == (0, "revision 000022 -> 000022\n", "")
     status, out, _ = run("migrate", "--sql")
     assert status == 0
     assert "CREATE TABLE memory (" in out

@@ -534,4 +534,4 @@ def test_the_commands_need_the_newest_revision(run: Run, database: Database) -> 
         assert (status, out) == (1, "")
         assert "python -m memory_core migrate" in err
         assert len(err.splitlines()) == 1
-    assert schema.newest_revision() == "000021"
+    assert schema.newest_revision() == "000022"

@@ -256,6 +256,7 @@ def test_the_doctor_checks_database_and_model_and_the_newest_calls(database: Dat
         "Model fast, balanced, deep",
         "Context",
         "In memory",
+        "What leaves",
         "Newest calls",
     ]
 

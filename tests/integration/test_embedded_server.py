@@ -128,6 +128,13 @@ def servers(home: Path) -> list[psutil.Process]:
     return sorted(parents, key=lambda process: (parents[process] in pids, process.pid))
 
 
+def parent(process: psutil.Process) -> int | None:
+    """The number of a process's parent; None of a process that has ended, as the server's own helpers do at any time."""
+    with suppress(psutil.NoSuchProcess):
+        return process.ppid()
+    return None
+
+
 def kill(processes: list[psutil.Process]) -> None:
     for process in processes:
         with suppress(psutil.NoSuchProcess):
@@ -151,9 +158,9 @@ def as_database_user(home: Path, *command: str | Path) -> None:
 
 
 @pytest.fixture(scope="module")
-def ground() -> Iterator[Path]:
+def ground(temporary_files: Path) -> Iterator[Path]:
     """A folder that PostgreSQL's user can enter, unlike pytest's own."""
-    folder = Path(tempfile.mkdtemp(prefix="embedded-", dir="/tmp"))
+    folder = Path(tempfile.mkdtemp(prefix="embedded-", dir=temporary_files))
     folder.chmod(0o755)
     yield folder
     shutil.rmtree(folder)
@@ -339,7 +346,7 @@ def test_several_first_starts_at_once_make_one_server(fresh: Path) -> None:
     processes = [run_python(fresh, code) for _ in range(2)]
     said = [(process.stdout.readline(), process.stdout.readline()) for process in processes]
     running = servers(fresh)
-    first = [process for process in running if process.ppid() == running[0].ppid()]
+    first = [process for process in running if parent(process) == parent(running[0])]
     for process in processes:
         process.communicate("\n")
     assert said[0] == said[1]
@@ -723,7 +730,9 @@ def test_an_ordinary_user_needs_no_other(ground: Path) -> None:
         with connect(cluster.owner) as connection: connection.execute("CREATE TABLE kept AS SELECT 1")
         data = home / "it's" / "pg" / "data"
         parent = psutil.Process(int((data / "postmaster.pid").read_text().split()[0]))
-        for process in [parent, *parent.children()]: process.kill()
+        for process in [parent, *parent.children()]:
+            try: process.kill()
+            except psutil.NoSuchProcess: pass  # with its parent
         with subprocess.Popen(["sleep", "60"]) as bystander:
             for lock in (data / "postmaster.pid", data.parent / ".s.PGSQL.5432.lock"):
                 lock.write_text("\\n".join([str(bystander.pid), *lock.read_text().splitlines()[1:]]) + "\\n")

@@ -6,6 +6,7 @@ import json
 import signal
 import subprocess
 import sys
+import tempfile
 import time
 from collections.abc import Callable
 from contextlib import suppress
@@ -244,8 +245,8 @@ def test_nothing_is_left_behind_and_the_configured_database_is_as_it_was(
 
 def _server_in(folder: Path) -> int | None:
     """Return the process of the server whose files are in a folder; one that is still being set up is none."""
-    for file in folder.rglob("postmaster.pid"):
-        with suppress(OSError, ValueError, IndexError):
+    with suppress(OSError, ValueError, IndexError):  # folders are renamed meanwhile
+        for file in folder.rglob("postmaster.pid"):
             return pid if (pid := int(file.read_text().splitlines()[0])) > 0 else None
     return None
 
@@ -282,7 +283,12 @@ def test_as_a_program_it_needs_no_database_and_no_settings(given: Given, tmp_pat
     done = subprocess.run(
         [sys.executable, "-m", "memory_core", "eval-recall", *given(), "--k", "1", "--json"],
         cwd=ROOT,
-        env={"PATH": "/usr/bin:/bin", "HOME": str(tmp_path), "MEMORY_EMBEDDER": "minilm"},
+        env={
+            "PATH": "/usr/bin:/bin",
+            "HOME": str(tmp_path),
+            "TMPDIR": tempfile.gettempdir(),
+            "MEMORY_EMBEDDER": "minilm",
+        },
         capture_output=True,
         text=True,
         timeout=120,

@@ -4,22 +4,26 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Callable, Sequence
-from datetime import timedelta
+from collections.abc import Callable, Mapping, Sequence
+from datetime import date, timedelta
 from pathlib import Path
 from typing import Any
 from uuid import UUID
 
 import pytest
 from conftest import Database
-from eval_rows import AGENTS, BEGUN, KINDS, believable, result, start, store
+from eval_rows import AGENTS, BEGUN, KINDS, believable, evaluation, result, start, store
 from pressing import MARKUP, everything_interpreted, segment, told
 from rows import emptied, execute
 from streamlit.testing.v1 import AppTest
 
 from memory_core.db.evaluations import UNSTORABLE
+from memory_core.evals.statistics import case_scores
+from memory_core.evals.suite import Expectation, suites, suites_hash
 from memory_core.evaluations import Aspect, CaseResult, EvaluationStart
-from pages.evals.words import ASPECTS
+from pages.charts.evals import by_case
+from pages.evals.case_view import expected, reference
+from pages.evals.words import ASPECTS, LONGEST_NAME, apart, facts, frame, models_named, short, short_names, visible
 
 ROOT = Path(__file__).resolve().parents[2]
 Page = Callable[..., AppTest]
@@ -43,9 +47,9 @@ def page(database: Database, monkeypatch: pytest.MonkeyPatch) -> Page:
     for name in ("MODEL_API_KEY", "MODEL_PROVIDER", "MODEL_BASE_URL"):
         monkeypatch.delenv(name, raising=False)
 
-    def run(section: str | None = None, **address: str) -> AppTest:
+    def run(section: str | None = None, address_of: Mapping[str, str] | None = None, **address: str) -> AppTest:
         at = AppTest.from_file(str(ROOT / "app.py"), default_timeout=60)
-        for name, value in address.items():
+        for name, value in {**(address_of or {}), **address}.items():
             at.query_params[name] = value
         at.switch_page("pages/6_Evals.py").run()
         assert not at.exception
@@ -198,10 +202,14 @@ def test_two_models_are_compared_by_case(page: Page, database: Database) -> None
     assert "Not like with like" not in warnings(at)
     said = next(one.value for one in at.markdown if "that both judged" in one.value)
     assert "Over the 45 cases" in said
-    assert "the first passes" in said
-    assert "p = under 0.001" in said
+    assert "favours the first: p = under 0.001, and chance alone would hardly split them like that" in said
+    mean = next(one.value for one in at.markdown if "Mean over these cases" in one.value)
+    assert "the first passes" in mean
+    assert re.search(r"95 % bootstrap interval over cases: \+\d+\.\d to \+\d+\.\d of 100", mean)
+    assert "disagree" not in warnings(at)
     head = table(at, "model")
     assert list(head["model"]) == ["qwen3:4b", "qwen3:0.6b"]
+    assert head["pass^k"].str.contains(r", k = 5, over \d+ of 45 cases$").all()
     assert head["pass@1"].str.contains(r"^\d+ % \(\d+–\d+ %\)$").all()
     rows = table(at, "better")
     assert set(rows["better"]) <= {"first", "second"}
@@ -211,8 +219,8 @@ def test_two_models_are_compared_by_case(page: Page, database: Database) -> None
     at.selectbox(key="evals_evaluation").set_value(str(UUID(int=1))).run()
     assert not at.exception
     assert at.selectbox(key="evals_against").value == str(UUID(int=2))
-    assert dict(at.query_params) == {"evaluation": str(UUID(int=1))}
-    assert "the second passes" in next(one.value for one in at.markdown if "that both judged" in one.value)
+    assert dict(at.query_params) == {"evaluation": str(UUID(int=1)), "section": "Two evaluations"}
+    assert "the second passes" in next(one.value for one in at.markdown if "Mean over" in one.value)
 
 
 def test_what_is_not_like_with_like_is_said(page: Page, database: Database) -> None:
@@ -277,7 +285,7 @@ def test_a_trial_is_shown_whole_and_nothing_in_it_is_interpreted(page: Page, dat
     at = page("One trial")
     trial = at.selectbox(key="evals_trial screening screening-1")
     assert trial.options == ["1: passed, Completed", "2: did not pass, ToolFailure"]
-    assert trial.value == 2  # what did not pass comes up first
+    assert trial.value == "2"  # what did not pass comes up first
     assert f"{MARKUP}\n{arguments}" in told(at)
     assert f"a{UNSTORABLE}b" in told(at)
     assert any("unknown_tool" in one for one in told(at))
@@ -289,7 +297,7 @@ def test_a_trial_is_shown_whole_and_nothing_in_it_is_interpreted(page: Page, dat
     assert (came_out["schema"], came_out["answer"], came_out["order"]) == ("not met", "met", "does not apply")
     assert "Did not pass" in [one.value for one in at.subheader]
     assert any(f"*schema*, {ASPECTS[Aspect.SCHEMA]}." in one.value for one in at.caption)
-    trial.set_value(1).run()
+    trial.set_value("1").run()
     assert not at.exception
     assert "Book Zoë Example on 12 November at ten." in told(at)
 
@@ -314,3 +322,221 @@ def test_what_the_address_says_in_vain_is_shown_plain(page: Page, database: Data
     assert "is not on record here" in warnings(at)
     assert MARKUP in told(at)
     assert figures(at)["Judged"] == "1"
+
+
+def test_a_test_that_favours_the_other_than_the_mean_does_is_said(page: Page, database: Database) -> None:
+    def trials(passed: int, case: int) -> list[CaseResult]:
+        return [result(number <= passed, case_id=str(case), trial=number) for number in range(1, 11)]
+
+    first = [one for case in range(9) for one in trials(8, case)] + trials(10, 9)
+    second = [one for case in range(9) for one in trials(9, case)] + trials(0, 9)
+    few = {"agents": ("screening",), "cases": 10, "trials": 10}
+    keep(database, 1, second, **few)
+    keep(database, 2, first, days=1, model="qwen3:4b", **few)
+    at = page("Two evaluations")
+    said = [one.value for one in at.markdown]
+    assert any("better in 1, the second in 9, and 0 are alike.** The sign test" in one for one in said)
+    assert any("the 10 that differ favours the second: p = 0.021" in one for one in said)
+    mean = next(one for one in said if "Mean over these cases" in one)
+    assert "the first passes 1.0 of 100 trials more" in mean
+    assert "interval over cases: −" in mean
+    assert "The two disagree: the mean favours the first, the number of cases the second" in warnings(at)
+
+
+def test_models_whose_names_differ_late_or_only_in_their_digest_have_lines_of_their_own(
+    page: Page, database: Database
+) -> None:
+    few = {"agents": ("screening",), "cases": 1, "trials": 1}
+    long = "registry.example/an-organisation/a-very-long-name-of-a-model"
+    models = [(f"{long}:a", None), (f"{long}:b", None), (f"a{long}:b", "sha256:aaaa"), (f"a{long}:b", "sha256:bbbb")]
+    for number, (model, digest) in enumerate(models, start=1):
+        keep(database, number, [result()], days=0, model=model, digest=digest, **few)
+    at = page("Over time")
+    (chart,) = charts(at).values()
+    lines = [trace["name"] for trace in chart["data"]]
+    assert len(set(lines)) == len(models)
+    assert {len(trace["x"]) for trace in chart["data"]} == {1}
+    assert {f"{short(long + ':a')}", f"{short(long + ':b')}"} <= set(lines)
+    assert {name[-4:] for name in lines} == {"el:a", "el:b", "aaaa", "bbbb"}
+    options = at.selectbox(key="evals_evaluation").options
+    assert len(set(options)) == len(models)
+    for line in lines:
+        assert any(line in option for option in options)
+
+
+def test_names_are_cut_in_the_middle_and_stay_apart() -> None:
+    assert short("a" * 40) == "a" * 40
+    assert short("a" * 100 + "b" * 100) == f"{'a' * 20}…{'b' * 19}"
+    same = ["a" * 30 + str(number) + "b" * 30 for number in range(3)]
+    assert list(short_names(same)) == same
+    assert len(set(short_names(same).values())) == 3
+    assert apart(["a", "a (2)", "a", "a"]) == ["a", "a (2)", "a (3)", "a (4)"]
+    found = models_named([evaluation(), evaluation(digest=None), evaluation(model="m")])
+    assert list(found.values()) == ["m", "qwen3:0.6b, digest not reported", "qwen3:0.6b, 7f403014"]
+    assert max(map(len, short_names(["x" * 128]).values())) == LONGEST_NAME
+
+
+def test_a_long_name_of_an_agent_leaves_the_cells_room(page: Page, database: Database) -> None:
+    agents = ("x" * 127 + "a", "x" * 127 + "b", "x" * 60 + "y" + "x" * 66 + "b")
+    keep(database, 1, [result(agent=agent) for agent in agents], agents=agents, cases=3, trials=1)
+    for chart in charts(page()).values():
+        for trace in chart["data"]:
+            assert len(set(trace["y"])) == 3
+            assert max(map(len, trace["y"])) <= 28
+
+
+def test_over_how_many_cases_all_trials_passed_is_said(page: Page, database: Database) -> None:
+    results = [result(trial=1), result(trial=2), result(case_id="2", trial=1), result(None, case_id="2", trial=2)]
+    keep(database, 1, results, agents=("screening",), cases=2, trials=2)
+    at = page()
+    assert any("pass^2 is over 1 of 2 cases" in one.value for one in at.caption)
+    assert "over 1 of 2 cases" in at.metric[1].help
+    assert list(table(at, "pass^2")["pass^2"].str[-19:]) == [", over 1 of 2 cases"] * 2
+
+
+def test_nothing_invisible_or_reordering_is_shown(page: Page, database: Database) -> None:
+    odd, shown = "a\u202eb\u200bc", "a‹U+202E›b‹U+200B›c"
+    said = [
+        {"role": odd, "content": f"one\n\ttwo {odd}", "answers": odd},
+        {"role": "assistant", "tool_calls": [{"name": odd, "arguments": {"q": odd}}], "more": odd},
+    ]
+    few = {"agents": ("screening",), "cases": 1, "trials": 1}
+    keep(database, 1, [result(transcript=said)], settings={odd: f"{odd}\nsuites: forged"}, **few)
+    keep(database, 2, [result()], days=1, **few)
+    for section in ("Agents and cases", "Two evaluations", "One trial"):
+        at = page(section, evaluation=str(UUID(int=1)))
+        everything = "\n".join([everything_interpreted(at), *told(at), *(text.value for text in at.text)])
+        assert shown in everything
+        assert "\nsuites: forged" not in everything
+        assert "\u202e" not in everything
+        assert "\u200b" not in everything
+    assert f"one\n\ttwo {shown}" in told(at)
+    assert f"1  {shown}, answers {shown}" in [text.value for text in at.text]
+    assert page(evaluation=odd).warning
+    assert shown in told(page(evaluation=odd))
+
+
+def test_names_hide_nothing() -> None:
+    odd, shown = "a\u202eb", "a‹U+202E›b"
+    of = evaluation(model=odd, digest=odd, provider=odd)
+    assert list(models_named([of]).values()) == [shown]
+    assert f"model: {shown}\ndigest: {shown}\nserved by: {shown}\n" in facts(of)
+    assert list(frame([{"model": odd, "n": 1}])["model"]) == [shown]
+    assert visible(f"नमस्\u200dते\r\n{odd}") == f"नमस्\u200dते‹U+000D›\n{shown}"
+    (row,) = by_case(case_scores([result(agent=odd, case_id=odd, kind=odd)])).data[0].customdata
+    assert row[0].startswith(f"{shown}, {shown}<br>case {shown}<br>")
+
+
+def test_an_evaluation_older_than_the_newest_is_found_by_its_address(page: Page, database: Database) -> None:
+    few = {"agents": ("screening",), "cases": 1, "trials": 1}
+    for number in range(1, 203):
+        keep(database, number, [result()] if number < 3 else [], days=number, **few)
+    at = page("Two evaluations", evaluation=str(UUID(int=1)), against=str(UUID(int=2)))
+    assert not warnings(at)
+    assert at.selectbox(key="evals_evaluation").value == str(UUID(int=1))
+    assert at.selectbox(key="evals_against").value == str(UUID(int=2))
+    assert len(at.selectbox(key="evals_evaluation").options) == 202
+
+
+def test_another_organisation_is_not_asked_for_what_was_chosen_in_the_one_before(
+    page: Page, database: Database
+) -> None:
+    keep(database, 1, [result()])
+    store(database.application, "acme-corp", start(), [result(False)], evaluation_id=UUID(int=2))
+    at = page("One trial", evaluation=str(UUID(int=1)))
+    assert "acme" in [text.value for text in at.text]
+    assert set(at.query_params) == {"evaluation", "section", "agent", "case", "trial"}
+    next(box for box in at.selectbox if box.label == "Organisation").set_value("acme-corp").run()
+    assert not at.exception
+    assert "The address names" not in warnings(at)
+    assert "acme-corp" in [text.value for text in at.text]
+    assert "evaluation" not in at.query_params
+    assert figures(at)["pass@1"] == "0 %"
+
+
+def test_what_a_case_asks_and_expects_is_shown_beside_its_trial(page: Page, database: Database) -> None:
+    one = result(case_id="note-not-memory")
+    few = {"agents": ("screening",), "cases": 1, "trials": 1}
+    keep(database, 1, [one], suites_hash=suites_hash(), **few)
+    keep(database, 2, [one], days=1, **few)
+    keep(database, 3, [result(case_id="no-such-case")], days=2, suites_hash=suites_hash(), **few)
+    at = page("One trial", evaluation=str(UUID(int=1)))
+    case = next(case for case in suites()["screening"].cases if case.id == one.case_id)
+    assert {case.prompt, expected(case.expect), reference(case)} <= set(told(at))
+    at = page("One trial", evaluation=str(UUID(int=2)))
+    assert any("The suites have changed since" in info.value for info in at.info)
+    assert case.prompt not in told(at)
+    at = page("One trial", evaluation=str(UUID(int=3)))
+    assert any("no such case" in info.value for info in at.info)
+
+
+def test_what_is_expected_is_written_with_every_call_change_and_pattern() -> None:
+    expectation = Expectation.model_validate(
+        {
+            "calls": [
+                {"tool": "add_note", "arguments": {"application_id": "smp-a2", "text": {"matches": "febr|02-01"}}},
+                {"tool": "move", "arguments": {"on": date(2027, 2, 1), "to": {"any_of": ["hired", {"absent": True}]}}},
+            ],
+            "order": "any",
+            "also": ["list_notes"],
+            "changes": {"note": {"added": [{"text": {"absent": False}}], "changed": {"n-1": {"is_read": True}}}},
+            "answer": {"says": ["noted", "febr"], "never": ["sorry"]},
+        }
+    )
+    assert expected(expectation).splitlines() == [
+        "calls, in any order; arguments that are not named may be anything:",
+        "  add_note",
+        '    application_id: "smp-a2"',
+        "    text: matches febr|02-01",
+        "  move",
+        '    on: "2027-02-01"',
+        '    to: any of "hired", absent',
+        "may be called besides: list_notes",
+        "changes in the workspace, and no others:",
+        "  a new row in note",
+        "    text: present",
+        "  note n-1",
+        "    is_read: true",
+        "the answer says, by regular expressions:",
+        "  noted",
+        "  febr",
+        "and never:",
+        "  sorry",
+    ]
+    for suite in suites().values():
+        for case in suite.cases:
+            written = f"{expected(case.expect)}\n{reference(case)}"
+            for call in (*case.expect.calls, *(call for turn in case.reference for call in turn.calls)):
+                assert call.tool in written
+            for pattern in (*case.expect.answer.says, *case.expect.answer.never):
+                assert pattern in written
+
+
+def test_the_address_keeps_section_agent_case_and_trial(page: Page, database: Database) -> None:
+    results = [
+        result(number == 1, agent=agent, case_id=case, trial=number)
+        for agent in ("offer", "screening")
+        for case in ("1", "2")
+        for number in (1, 2)
+    ]
+    keep(database, 1, results, agents=("offer", "screening"), cases=4, trials=2)
+    at = page(address_of={"section": "One trial", "agent": "screening", "case": "2", "trial": "1"})
+    assert at.selectbox(key="evals_agent").value == "screening"
+    assert at.selectbox(key="evals_trial screening 2").value == "1"
+    at.selectbox(key="evals_case screening").set_value("1").run()
+    assert not at.exception
+    assert at.selectbox(key="evals_trial screening 1").value == "2"  # what did not pass, not what the address had
+    chosen = {name: at.query_params[name] for name in ("section", "agent", "case", "trial")}
+    assert chosen == {"section": "One trial", "agent": "screening", "case": "1", "trial": "2"}
+    at.selectbox(key="evals_agent").set_value("offer").run()
+    assert at.query_params["agent"] == "offer"
+    segment(at, "evals_section", "Agents and cases")
+    assert not at.query_params
+
+
+def test_a_trial_that_the_address_names_in_vain_is_said(page: Page, database: Database) -> None:
+    keep(database, 1, [result()])
+    at = page(address_of={"section": "One trial", "agent": "screening", "case": MARKUP, "trial": "9"})
+    assert "is not on record in this evaluation" in warnings(at)
+    assert f"case: {MARKUP}" in told(at)
+    assert not at.exception

@@ -3,10 +3,10 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Iterator
 from dataclasses import replace
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from types import ModuleType
 from typing import TYPE_CHECKING, Any
-from uuid import UUID
+from uuid import UUID, uuid4
 
 import eval_rows
 import psycopg
@@ -20,15 +20,18 @@ from psycopg import sql
 from rows import counts, emptied, execute, rows, snapshot, tables
 from run_rows import begun, completed, ran, tool_call
 
-from memory_core import MemoryStore, Recall, Refused, Subject, UnsafeRole
-from memory_core.config import settings
-from memory_core.db import agent_runs, evaluations
+from memory_core import MemoryStore, Recall, Refused, Subject, UnsafeRole, membership
+from memory_core.config import Settings, settings
+from memory_core.db import agent_runs, approvals, evaluations, members, safeguards
 from memory_core.db.engine import engine_for, organisation_transaction
 from memory_core.db.tables import TENANT_TABLES
 from memory_core.journal import CallJournal
+from memory_core.leaving import what_may_leave
+from memory_core.membership import Members, memberships_of, standing_of
 from memory_core.privacy import PrivacyDesk
 from memory_core.register import Register
-from memory_core.rights import DeskSettings
+from memory_core.rights import DeskSettings, HeavyAct, Safeguards
+from memory_core.roles import Identity, Role
 from memory_core.run_journal import AgentJournal
 
 if TYPE_CHECKING:
@@ -55,6 +58,10 @@ NOWHERE = [None, "", "%", "acme-cor_", "acme-corp", "ACME", "acm", "nobody", "ac
 THEIRS = Subject("candidate", "c-81", "Zoë Müller", ("zoe@example.org",))
 GONE = Subject("candidate", "c-7")
 EVALUATION_ID = UUID("01938000-0000-7000-8000-000000000008")
+APPROVAL_ID = UUID("01938000-0000-7000-8000-00000000000a")
+FINGERPRINT = bytes(range(32))
+INES = Identity(issuer="https://login.example.org", subject="81")
+BO = Identity(issuer="https://login.example.org", subject="82")
 
 
 @pytest.fixture
@@ -87,7 +94,32 @@ def acme(open_store: OpenStore, open_desk: OpenDesk, database: Database) -> Reca
     today = desk.today()
     desk.register.register("erasure", asked_by="Zoë Müller", channel="letter", received_on=today, subject=CANDIDATE)
     desk.hold("a claim is before the court", subject=CANDIDATE, name="claim-7", review_on=today)
+    desk.change_safeguards(replace(desk.safeguards(), preview_pseudonyms=True, observations_leave=True))
+    Members.open("acme", by="user:maria", settings=configured(database)).add(INES, "dpo", name="user:ines")
+    with organisation_transaction(engine, "acme") as connection:
+        ask(connection, "acme", APPROVAL_ID)
     return found
+
+
+def configured(database: Database) -> Settings:
+    return settings(database_url=database.application.render_as_string(hide_password=False), memory_embedder="none")
+
+
+def ask(connection: Any, org_id: str, approval_id: UUID) -> object:
+    now = datetime.now(UTC)
+    return approvals.ask(
+        connection,
+        org_id,
+        approval_id=approval_id,
+        act=HeavyAct.ERASE,
+        fingerprint=FINGERPRINT,
+        subject=CANDIDATE,
+        count=2,
+        reason="asked to",
+        by="user:ines",
+        at=now,
+        expires_at=now + timedelta(days=1),
+    )
 
 
 @pytest.fixture
@@ -123,7 +155,7 @@ def test_another_organisation_sees_nothing_through_any_public_call(
         return {one.memory.text for found in answers for one in found.memories}
 
     everything = other.overview()
-    here = settings(database_url=database.application.render_as_string(hide_password=False), memory_embedder="none")
+    here, outside = configured(database), settings(model_outside=True)
     yields_nothing: dict[str, Callable[[], bool]] = {
         "recall": lambda: recalled() == {"Theirs alone."},
         "shown": lambda: refused(lambda: other.shown(acme.recall_id)),
@@ -145,6 +177,7 @@ def test_another_organisation_sees_nothing_through_any_public_call(
         "open": lambda: True,  # how this store came to be
         "organisations": lambda: MemoryStore.organisations(settings=here) == ["acme", "acme-corp"],  # ids and no more
         "close": lambda: other.close() is None,
+        "may_leave": lambda: what_may_leave(engine_for(database.application), other.org_id, outside).observations_stay,
     }
     assert public_calls(MemoryStore) == set(yields_nothing), "a new public call needs its line here"
     mine = {table: rows(database, table, "org_id = 'acme'") for table in tables(database) if table not in EXEMPT}
@@ -231,6 +264,13 @@ def test_another_organisations_desk_sees_nothing_and_changes_nothing_through_any
         "change_settings": lambda: (
             theirs.change_settings(replace(theirs.settings(), tombstone_days=400)).tombstone_days == 400
             and mine.settings().tombstone_days == 1095
+        ),
+        "waiting_for_second": lambda: theirs.waiting_for_second() == [] != mine.waiting_for_second(),
+        "decide": lambda: refused("approval_exists", lambda: theirs.decide(APPROVAL_ID, True)),
+        "safeguards": lambda: theirs.safeguards() == replace(Safeguards(), version=theirs.settings().version),
+        "change_safeguards": lambda: (
+            theirs.change_safeguards(replace(theirs.safeguards(), four_eyes_over=7)).four_eyes_over == 7
+            and mine.safeguards().four_eyes_over is None
         ),
         "trail": lambda: (
             lines.isdisjoint(line.hash for line in theirs.trail())
@@ -328,15 +368,35 @@ READS: dict[str, dict[str, Act]] = {
         "unfinished": lambda connection, org_id: evaluations.unfinished(connection, org_id, eval_rows.start()),
         "recorded": lambda connection, org_id: evaluations.recorded(connection, org_id, EVALUATION_ID),
         "listed": evaluations.listed,
+        "pass_counts": lambda connection, org_id: evaluations.pass_counts(connection, org_id, [EVALUATION_ID]),
         "results": lambda connection, org_id: evaluations.results(connection, org_id, EVALUATION_ID),
         "transcript": lambda connection, org_id: evaluations.transcript(
             connection, org_id, EVALUATION_ID, "screening", "screening-1", 1
         ),
     },
+    "members": {
+        "listed": lambda connection, org_id: members.listed(connection, org_id, with_removed=True),
+        "standing": lambda connection, org_id: members.standing(connection, org_id, INES),
+        "memberships": lambda connection, org_id: members.memberships(connection, INES),
+        "name_taken": lambda connection, org_id: members.name_taken(connection, org_id, "user:ines", BO),
+    },
+    "approvals": {
+        "newest": lambda connection, org_id: approvals.newest(connection, org_id, HeavyAct.ERASE, FINGERPRINT),
+        "waiting": lambda connection, org_id: approvals.waiting(connection, org_id, now=datetime.now(UTC)),
+        "recent": lambda connection, org_id: approvals.recent(connection, org_id, 10),
+        "asked": lambda connection, org_id: approvals.asked(
+            connection, org_id, HeavyAct.ERASE, FINGERPRINT, by="user:ines"
+        ),
+        "unexpired": lambda connection, org_id: approvals.unexpired(connection, org_id, now=datetime.now(UTC)),
+        "with_id": lambda connection, org_id: approvals.with_id(connection, org_id, APPROVAL_ID),
+    },
+    "safeguards": {
+        "safeguards": lambda connection, org_id: safeguards.safeguards(connection, org_id) != Safeguards(),
+    },
 }
 
 
-def test_another_organisation_sees_nothing_of_a_run_or_an_evaluation(
+def test_another_organisation_sees_nothing_of_a_run_an_evaluation_a_member_or_an_approval(
     other: MemoryStore, database: Database, subtests: pytest.Subtests
 ) -> None:
     execute(database, "UPDATE memory SET restricted_at = now() WHERE org_id = 'acme' AND text IS NOT NULL")
@@ -351,10 +411,24 @@ def test_another_organisation_sees_nothing_of_a_run_or_an_evaluation(
                         assert not read(connection, org_id), org_id
 
 
-def test_another_organisation_changes_nothing_of_a_run_or_an_evaluation(
+def test_what_another_organisation_may_not_show_any_more_is_counted_for_itself_alone(
+    other: MemoryStore, database: Database
+) -> None:
+    ids = [row[0] for row in execute(database, "SELECT memory_id FROM memory WHERE org_id = 'acme'")]
+    execute(database, "UPDATE memory SET restricted_at = now() WHERE org_id = 'acme' AND text IS NOT NULL")
+    engine = engine_for(database.application)
+    with organisation_transaction(engine, "acme") as connection:
+        assert agent_runs.withheld(connection, "acme", ids) == len(ids)
+    for org_id in ("acme-corp", "acme"):
+        with organisation_transaction(engine, other.org_id) as connection:
+            assert agent_runs.withheld(connection, org_id, ids) == 0
+
+
+def test_another_organisation_changes_nothing_of_a_run_an_evaluation_a_member_or_an_approval(
     other: MemoryStore, database: Database, subtests: pytest.Subtests
 ) -> None:
     engine, own, trial = engine_for(database.application), eval_rows.start(), eval_rows.result()
+    moment = datetime.now(UTC)
     writes: dict[str, Act] = {
         "agent_runs.called": lambda connection, org_id: agent_runs.called(
             connection, org_id, "r-2", tool_call(number=2), now=None
@@ -370,11 +444,34 @@ def test_another_organisation_changes_nothing_of_a_run_or_an_evaluation(
         "evaluations.begin": lambda connection, org_id: evaluations.begin(
             connection, org_id, EVALUATION_ID, own, now=None
         ),
+        "members.remove": lambda connection, org_id: members.remove(connection, org_id, INES, by="user:bo", at=moment),
+        "members.add": lambda connection, org_id: (
+            members.add(
+                connection,
+                org_id,
+                **{"member_id": uuid4(), "identity": BO, "role": Role.ADMIN, "name": "user:bo", "email": None},
+                by="user:bo",
+                at=moment,
+            ).org_id
+        ),
+        "approvals.decide": lambda connection, org_id: approvals.decide(
+            connection, org_id, APPROVAL_ID, by="user:bo", agreed=True, now=moment
+        ),
+        "approvals.use": lambda connection, org_id: approvals.use(connection, org_id, APPROVAL_ID, now=moment),
+        "approvals.ask": lambda connection, org_id: ask(connection, org_id, APPROVAL_ID) is not None,
+        "safeguards.change": lambda connection, org_id: safeguards.change(
+            connection, org_id, Safeguards(four_eyes_over=7)
+        ),
     }
-    in_its_own = dict(zip(writes, ("call_of_a_run", False, True, "result_of_an_evaluation", False, None), strict=True))
-    in_the_other = dict(zip(writes, ("policy", False, "policy", "policy", False, "policy"), strict=True))
+    its_own = ("call_of_a_run", False, True, "result_of_an_evaluation", False, None)
+    its_own += (frozenset(), other.org_id, False, False, True, True)
+    the_other = ("policy", False, "policy", "policy", False, "policy")
+    the_other += (frozenset(), "policy", False, False, "policy", "policy")
+    in_its_own, in_the_other = (dict(zip(writes, expected, strict=True)) for expected in (its_own, the_other))
     known = {f"{module}.{name}" for module, reads in READS.items() for name in reads} | set(writes)
-    assert known == public_functions(agent_runs) | public_functions(evaluations), "a new call needs its line here"
+    known.add("agent_runs.withheld")  # above, by the ids of the other's memories
+    modules = (agent_runs, evaluations, members, approvals, safeguards)
+    assert known == set().union(*map(public_functions, modules)), "a new call needs its line here"
     kept = rows_of_acme(database)
 
     def came_to(act: Act, org_id: str) -> object:
@@ -390,6 +487,26 @@ def test_another_organisation_changes_nothing_of_a_run_or_an_evaluation(
         for name, act in writes.items():
             with subtests.test(f"{name} in {org_id}"):
                 assert came_to(act, org_id) == expected[name]
+    assert rows_of_acme(database) == kept
+
+
+def test_another_organisations_list_of_members_sees_nothing_and_changes_nothing(
+    other: MemoryStore, database: Database
+) -> None:
+    here = configured(database)
+    theirs = Members.open(other.org_id, by="user:bo", settings=here)
+    assert public_calls(Members) == {"open", "add", "remove", "listed"}, "a new public call needs its line here"
+    known = {"membership.Members", "membership.memberships_of", "membership.standing_of"}
+    assert public_functions(membership) == known, "a new call needs its line here"
+    kept = rows_of_acme(database)
+    assert theirs.listed(with_removed=True) == []
+    with pytest.raises(Refused, match="member_exists"):
+        theirs.remove(INES)
+    assert standing_of(other.org_id, INES, settings=here) is None
+    theirs.add(BO, "admin", name="user:ines")  # whose name it is in the other is no business of this one
+    assert memberships_of(BO, settings=here).keys() == {other.org_id}
+    assert memberships_of(INES, settings=here).keys() == {"acme"}
+    assert standing_of("acme", BO, settings=here) is None
     assert rows_of_acme(database) == kept
 
 
@@ -631,7 +748,7 @@ def test_every_policy_compares_org_id_with_the_setting_for_every_command(databas
     policies = execute(
         database,
         "SELECT tablename, policyname, cmd, qual, with_check FROM pg_policies WHERE schemaname = 'public'"
-        " AND permissive = 'PERMISSIVE' AND roles = '{public}'",
+        " AND permissive = 'PERMISSIVE' AND roles = '{public}' AND policyname <> 'ones_own_standing'",
     )
     assert sorted(table for table, *_ in policies) == sorted(set(tables(database)) - EXEMPT)
     for _, name, command, qual, check in policies:
@@ -640,33 +757,52 @@ def test_every_policy_compares_org_id_with_the_setting_for_every_command(databas
         assert qual.startswith("(org_id = NULLIF(current_setting('memory.org_id'")
 
 
+def test_one_policy_besides_lets_an_identity_read_its_own_standing_rows_and_no_more(database: Database) -> None:
+    assert execute(
+        database,
+        "SELECT tablename, permissive, cmd, qual, with_check FROM pg_policies WHERE policyname = 'ones_own_standing'",
+    ) == [
+        (
+            *("member", "PERMISSIVE", "SELECT"),
+            "((encode(identity, 'hex'::text) = current_setting('memory.identity'::text, true)) AND (removed_at IS NULL))",
+            None,
+        )
+    ]
+
+
 def test_any_other_policy_only_takes_away_from_what_may_be_deleted_or_changed(database: Database) -> None:
     others = execute(
         database,
         "SELECT tablename, policyname, permissive, cmd, roles::text FROM pg_policies WHERE schemaname = 'public'"
-        " AND policyname <> 'one_organisation' ORDER BY 1, 2",
+        " AND policyname NOT IN ('one_organisation', 'ones_own_standing') ORDER BY 1, 2",
     )
     assert others == [
         ("agent_run", "an_ended_run_stays_ended", "RESTRICTIVE", "UPDATE", "{public}"),
+        ("approval", "what_is_decided_stays_decided", "RESTRICTIVE", "UPDATE", "{public}"),
         ("disclosure", "only_of_what_is_empty", "RESTRICTIVE", "DELETE", "{public}"),
         ("evaluation", "an_ended_evaluation_stays_ended", "RESTRICTIVE", "UPDATE", "{public}"),
         ("measure", "what_is_lifted_stays_lifted", "RESTRICTIVE", "UPDATE", "{public}"),
+        ("member", "what_is_removed_stays_removed", "RESTRICTIVE", "UPDATE", "{public}"),
         ("memory", "a_tombstone_stays_one", "RESTRICTIVE", "UPDATE", "{public}"),
         ("memory", "only_what_is_empty_is_deleted", "RESTRICTIVE", "DELETE", "{public}"),
     ]
-    ((memory,), (disclosure,), (tombstone,), (lifted,), *ended) = (
+    ((memory,), (disclosure,), (tombstone,), (lifted,), (removed,), (decided,), *ended) = (
         execute(database, f"SELECT qual FROM pg_policies WHERE policyname = '{name}'")
         for name in (
             "only_what_is_empty_is_deleted",
             "only_of_what_is_empty",
             "a_tombstone_stays_one",
             "what_is_lifted_stays_lifted",
+            "what_is_removed_stays_removed",
+            "what_is_decided_stays_decided",
             "an_ended_run_stays_ended",
             "an_ended_evaluation_stays_ended",
         )
     )
     assert ended == [[("(ended_at IS NULL)",)]] * 2
     assert (tombstone, lifted) == (("(text IS NOT NULL)",), ("(lifted_at IS NULL)",))
+    assert removed == ("(removed_at IS NULL)",)
+    assert decided == ("((used_at IS NULL) AND ((decided_at IS NULL) OR agreed))",)
     assert memory == ("((text IS NULL) AND (hold IS NULL))",)
     assert "org_id = disclosure.org_id" in disclosure[0]  # the tombstone is sought in the same organisation
 
@@ -769,6 +905,14 @@ def test_the_application_may_delete_directory_entries_and_what_is_empty_and_rewr
         ("evaluation", "model"),
         ("evaluation", "settings"),
         ("evaluation", "suites_hash"),
+        ("member", "org_id"),
+        ("member", "identity"),
+        ("member", "role"),
+        ("member", "name"),
+        ("approval", "org_id"),
+        ("approval", "fingerprint"),
+        ("approval", "asked_by"),
+        ("approval", "expires_at"),
     ):
         ((may,),) = execute(database, "SELECT has_column_privilege('memory_app', %s, %s, 'UPDATE')", (table, column))
         assert not may, (table, column)

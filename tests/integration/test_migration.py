@@ -1,4 +1,4 @@
-"""Revisions 000017 to 000021: up, down, printed, and the rules that they keep against rows written by hand."""
+"""Revisions 000017 to 000022: up, down, printed, and the rules that they keep against rows written by hand."""
 
 from __future__ import annotations
 
@@ -27,6 +27,7 @@ from memory_core.db import embedded, schema
 from memory_core.db.engine import close_engines
 from memory_core.db.tables import TENANT_TABLES, metadata
 from memory_core.errors import DatabaseError, NotMigrated, SettingsError, UnsafeRole
+from memory_core.roles import Identity, Role
 from memory_core.run_records import CallOutcome, Termination
 
 NewDatabase = Callable[..., Database]
@@ -122,7 +123,7 @@ FILLED_AT_19 = (
     "model_call",
 )
 FILLED_AT_20 = (*FILLED_AT_19, "rights_request", "rights_request_change", "measure", "ledger", "trail")
-FILLED_AT_21 = ("agent_run", "agent_call", "evaluation", "evaluation_result")
+FILLED_AT_21 = (*FILLED_AT_20, "agent_run", "agent_call", "evaluation", "evaluation_result")
 OURS = ["alembic_version", *sorted(metadata.tables)]
 
 
@@ -147,25 +148,25 @@ def taken_down(database: Database, revision: str) -> None:
 
 def test_the_migration_goes_up_down_to_nothing_and_up_again(new_database: NewDatabase) -> None:
     empty = new_database()
-    assert migrated(empty) == (None, "000021")
+    assert migrated(empty) == (None, "000022")
     first = [rows(empty, query) for query in (COLUMNS, CONSTRAINTS, INDEXES, SECURITY, GRANTS)]
     assert [name for (name,) in rows(empty, TABLES)] == sorted(OURS)
 
-    assert migrated(empty, revision="base") == ("000021", None)
+    assert migrated(empty, revision="base") == ("000022", None)
     assert [name for (name,) in rows(empty, TABLES)] == ["alembic_version"]
 
-    assert migrated(empty) == (None, "000021")
+    assert migrated(empty) == (None, "000022")
     assert [rows(empty, query) for query in (COLUMNS, CONSTRAINTS, INDEXES, SECURITY, GRANTS)] == first
 
 
-def test_the_newest_migration_is_number_21() -> None:
-    assert schema.newest_revision() == "000021"
+def test_the_newest_migration_is_number_22() -> None:
+    assert schema.newest_revision() == "000022"
 
 
 def test_migrating_what_is_migrated_changes_nothing(database: Database) -> None:
     with database.connect() as connection:
         connection.execute("INSERT INTO organisation VALUES ('acme')")
-    assert migrated(database) == ("000021", "000021")
+    assert migrated(database) == ("000022", "000022")
     assert rows(database, "SELECT org_id FROM organisation") == [("acme",)]
 
 
@@ -193,7 +194,7 @@ def test_taking_the_desk_away_keeps_the_memories_and_gives_back_exactly_the_righ
     kept = [rows(changed, f"SELECT t::text FROM {table} AS t") for table in FILLED_AT_19]
     assert all(kept)
 
-    assert migrated(changed) == ("000019", "000021")
+    assert migrated(changed) == ("000019", "000022")
     assert rows(changed, "SELECT text, dispute, supersedes FROM memory") == [("Could start in March.", None, None)]
     assert rows(changed, "SELECT octet_length(salt), request_id FROM erasure") == [(16, None)]
     assert rows(changed, "SELECT count(ledger_id) FROM organisation") == [(1,)]
@@ -208,7 +209,7 @@ def test_taking_the_desk_away_keeps_the_memories_and_gives_back_exactly_the_righ
     assert [rows(changed, query) for query in CATALOGUE] == before
     assert [rows(changed, f"SELECT t::text FROM {table} AS t") for table in FILLED_AT_19] == kept
 
-    assert migrated(changed) == ("000019", "000021")
+    assert migrated(changed) == ("000019", "000022")
     assert [rows(changed, query) for query in CATALOGUE] == [rows(unchanged, query) for query in CATALOGUE]
     assert rows(changed, "SELECT text FROM memory") == [("Could start in March.",)]
 
@@ -225,9 +226,9 @@ def test_taking_the_runs_away_keeps_all_else_and_gives_back_exactly_the_rights_o
     kept = [rows(changed, f"SELECT t::text FROM {table} AS t") for table in FILLED_AT_20]
     assert all(kept)
 
-    assert migrated(changed) == ("000020", "000021")
+    assert migrated(changed, revision="000021") == ("000020", "000021")
     with changed.connect() as connection:
-        for table in FILLED_AT_21:
+        for table in FILLED_AT_21[len(FILLED_AT_20) :]:
             write(connection, table, GOOD[table])
     assert [rows(changed, f"SELECT t::text FROM {table} AS t") for table in FILLED_AT_20] == kept
 
@@ -236,9 +237,48 @@ def test_taking_the_runs_away_keeps_all_else_and_gives_back_exactly_the_rights_o
     assert [rows(changed, query) for query in CATALOGUE] == before
     assert [rows(changed, f"SELECT t::text FROM {table} AS t") for table in FILLED_AT_20] == kept
 
-    assert migrated(changed) == ("000020", "000021")
-    assert [rows(changed, query) for query in CATALOGUE] == [rows(unchanged, query) for query in CATALOGUE]
+    assert migrated(changed, revision="000021") == ("000020", "000021")
     assert [rows(changed, f"SELECT t::text FROM {table} AS t") for table in FILLED_AT_20] == kept
+    assert migrated(changed) == ("000021", "000022")
+    assert [rows(changed, query) for query in CATALOGUE] == [rows(unchanged, query) for query in CATALOGUE]
+
+
+def test_taking_the_members_away_keeps_all_else_and_gives_back_exactly_the_rights_of_before(
+    new_database: NewDatabase, unchanged: Database
+) -> None:
+    changed = new_database()
+    assert migrated(changed, revision="000021") == (None, "000021")
+    before = [rows(changed, query) for query in CATALOGUE]
+    with changed.connect() as connection:
+        for table in FILLED_AT_21:
+            write(connection, table, {**GOOD[table], "org_id": "acme"})
+    kept = [rows(changed, f"SELECT t::text FROM {table} AS t") for table in FILLED_AT_21]
+    assert all(kept)
+
+    assert migrated(changed) == ("000021", "000022")
+    with changed.connect() as connection:
+        settings = (
+            "preview_pseudonyms, four_eyes_over, observations_leave, observations_leave_by, observations_leave_at"
+        )
+        assert connection.execute(f"SELECT {settings} FROM organisation_setting").fetchall() == [
+            (False, None, False, None, None)
+        ]
+        assert connection.execute("SELECT by, because FROM recall").fetchall() == [(None, None)]
+        assert connection.execute("SELECT observations_left_out FROM agent_run").fetchall() == [(False,)]
+        for table in ("member", "approval"):
+            write(connection, table, GOOD[table])
+        connection.execute(
+            f"UPDATE organisation_setting SET ({settings}) = (true, 10, true, 'user:ines', now());"
+            "UPDATE recall SET by = 'user:maria', because = 'to see why'"
+        )
+
+    taken_down(changed, "000021")
+    assert rows(changed, "SELECT version_num FROM alembic_version") == [("000021",)]
+    assert [rows(changed, query) for query in CATALOGUE] == before
+    assert [rows(changed, f"SELECT t::text FROM {table} AS t") for table in FILLED_AT_21] == kept
+
+    assert migrated(changed) == ("000021", "000022")
+    assert [rows(changed, query) for query in CATALOGUE] == [rows(unchanged, query) for query in CATALOGUE]
 
 
 @pytest.mark.parametrize(
@@ -304,7 +344,7 @@ def test_two_migrations_at_once_make_one_schema(new_database: NewDatabase) -> No
     empty = new_database()
     with ThreadPoolExecutor(2) as pool:
         done = sorted(pool.map(lambda _: migrated(empty), range(2)), key=str)
-    assert done == [("000021", "000021"), (None, "000021")]
+    assert done == [("000022", "000022"), (None, "000022")]
 
 
 # Not applied by itself
@@ -330,7 +370,7 @@ def configured(database: Database | None, *, owner: URL | None = None) -> Settin
 def test_migrating_uses_the_owner_and_grants_to_the_role_of_the_application(new_database: NewDatabase) -> None:
     empty = new_database()
     chosen = configured(empty, owner=empty.owner)
-    assert db.migrate(chosen) == (None, "000021")
+    assert db.migrate(chosen) == (None, "000022")
     with MemoryStore.open("acme", settings=chosen, embedder=None) as store:
         assert store.overview().counts == {}
     owners = {owner for (owner,) in rows(empty, "SELECT tableowner FROM pg_tables WHERE schemaname = 'public'")}
@@ -362,7 +402,7 @@ def test_the_printed_migration_makes_the_same_schema(new_database: NewDatabase, 
         connection.execute(printed.encode())
     for query in (COLUMNS, CONSTRAINTS, INDEXES, SECURITY, GRANTS):
         assert rows(empty, query) == rows(unchanged, query)
-    assert rows(empty, "SELECT version_num FROM alembic_version") == [("000021",)]
+    assert rows(empty, "SELECT version_num FROM alembic_version") == [("000022",)]
     with MemoryStore.open("acme", database_url=empty.application, embedder=None) as store:
         assert store.overview().counts == {}
 
@@ -445,7 +485,7 @@ def test_the_application_adds_to_a_call_what_became_of_it_and_rewrites_nothing_e
 
 RECORDS = ["recall", "erasure", "model_call", "organisation", "organisation_setting"]
 RECORDS += ["rights_request", "rights_request_change", "measure", "ledger", "trail"]
-RECORDS += ["agent_run", "agent_call", "evaluation", "evaluation_result"]
+RECORDS += ["agent_run", "agent_call", "evaluation", "evaluation_result", "member", "approval"]
 ADDED_TO = ["trail", "ledger", "rights_request_change", "erasure", "recall", "disclosure"]
 ADDED_TO += ["agent_call", "evaluation_result"]
 
@@ -478,7 +518,7 @@ def test_the_application_adds_to_a_record_and_never_rewrites_it(table: str, unch
             "agent_run",
             {
                 *("org_id", "run_id", "agent", "specification_digest", "model", "tier", "asked_by", "documents"),
-                *("turn_limit", "salt", "started_at", "deadline_at"),
+                *("turn_limit", "salt", "started_at", "deadline_at", "observations_left_out"),
             },
         ),
         (
@@ -486,6 +526,20 @@ def test_the_application_adds_to_a_record_and_never_rewrites_it(table: str, unch
             {
                 *("org_id", "evaluation_id", "model", "provider", "settings", "suites_hash", "agents", "cases"),
                 *("trials", "base_seed", "by", "started_at"),
+            },
+        ),
+        (
+            "member",
+            {
+                *("org_id", "member_id", "issuer", "subject", "identity", "role", "name", "email"),
+                *("added_at", "added_by"),
+            },
+        ),
+        (
+            "approval",
+            {
+                *("org_id", "approval_id", "act", "fingerprint", "subject_type", "subject_id", "count", "reason"),
+                *("asked_by", "asked_at", "expires_at"),
             },
         ),
     ],
@@ -555,6 +609,9 @@ REQUEST_ID = UUID("01938000-0000-7000-8000-000000000005")
 MEASURE_ID = UUID("01938000-0000-7000-8000-000000000006")
 ENTRY_ID = UUID("01938000-0000-7000-8000-000000000007")
 EVALUATION_ID = UUID("01938000-0000-7000-8000-000000000008")
+MEMBER_ID = UUID("01938000-0000-7000-8000-000000000009")
+APPROVAL_ID = UUID("01938000-0000-7000-8000-00000000000a")
+INES = Identity(issuer="https://login.example.org/möbel", subject="auth0|81 é")
 TODAY = NOW.date()
 
 
@@ -751,6 +808,31 @@ GOOD: dict[str, Row] = {
         "transcript": "[]",
         "at": NOW,
     },
+    "member": {
+        "org_id": "acme",
+        "member_id": MEMBER_ID,
+        "issuer": INES.issuer,
+        "subject": INES.subject,
+        "identity": INES.digest,
+        "role": "dpo",
+        "name": "user:ines",
+        "email": "ines@example.org",
+        "added_at": NOW,
+        "added_by": "user:maria",
+    },
+    "approval": {
+        "org_id": "acme",
+        "approval_id": APPROVAL_ID,
+        "act": "erase",
+        "fingerprint": bytes(32),
+        "subject_type": "candidate",
+        "subject_id": "c-81",
+        "count": 12,
+        "reason": "erasure request",
+        "asked_by": "user:ines",
+        "asked_at": NOW,
+        "expires_at": NOW + timedelta(days=1),
+    },
 }
 NEEDS = {
     "disclosure": ("recall", "memory"),
@@ -798,6 +880,13 @@ def misshapen(rule: str, table: str, *columns: str, **beside: Any) -> list[ByHan
     ]
 
 
+def identified(*, issuer: str = INES.issuer, subject: str = INES.subject) -> Row:
+    """Return issuer and subject with their digest, also where `Identity` would refuse them."""
+    parts = [one.encode() for one in (issuer, subject)]
+    digest = sha256(b"".join(len(part).to_bytes(4, "big") + part for part in parts)).digest()
+    return {"issuer": issuer, "subject": subject, "identity": digest}
+
+
 AS_PERSON = {"origin": "person", "author": "user:ines"}
 ANSWERED = {"ended_at": NOW + timedelta(seconds=1), "finish_reason": "stop", "total_ms": 900.0, "attempts": 1}
 FAILED = {**ANSWERED, "finish_reason": None, "error_code": "gateway.unavailable"}
@@ -811,6 +900,9 @@ LIFTED = {"lifted_at": NOW, "lifted_by": "user:ines", "lifted_reason": "the clai
 CORRECTION = {"supersedes": ERASURE_ID, "corrected_by": "user:ines", "correction_reason": "a wrong month"}
 DISPUTE = {"dispute": "I never said that.", "disputed_at": NOW}
 RUN_ENDED = {"ended_at": NOW, "termination": "Completed", "turns": 2, "answer_was_cut": False}
+LEAVES = {"observations_leave": True, "observations_leave_by": "user:ines", "observations_leave_at": NOW}
+REMOVED = {"removed_at": NOW + timedelta(days=1), "removed_by": "user:maria"}
+DECIDED = {"decided_at": NOW, "decided_by": "user:maria", "agreed": True}
 NOT_A_TERMINATION = {
     "empty": "",
     "another word": "Exploded",
@@ -1315,6 +1407,69 @@ BY_HAND: list[ByHand] = [
         case("transcript_is_a_list", "evaluation_result", what, transcript=value)
         for what, value in {"an object": "{}", "a text": '"hello"', "null": "null"}.items()
     ),
+    case("four_eyes_count_from_zero", "organisation_setting", "minus one", four_eyes_over=-1),
+    *(
+        case("leave_says_when_and_by_whom", "organisation_setting", f"no {name}", **{**LEAVES, name: None})
+        for name in ("observations_leave_by", "observations_leave_at")
+    ),
+    case("leave_says_when_and_by_whom", "organisation_setting", "stays", **{**LEAVES, "observations_leave": False}),
+    *misshapen(
+        "whoever_lets_leave_is_an_identifier",
+        "organisation_setting",
+        "observations_leave_by",
+        observations_leave=True,
+        observations_leave_at=NOW,
+    ),
+    *misshapen("whoever_recalls_is_an_identifier", "recall", "by"),
+    case("because_is_somebodys", "recall", "nobody", because="to see why"),
+    case("because_is_somebodys", "recall", "empty", by="user:maria", because=""),
+    case("because_is_somebodys", "recall", "201 characters", by="user:maria", because="é" * 201),
+    *(
+        case("issuer_and_subject_length", "member", f"{column} {what}", **named)
+        for column in ("issuer", "subject")
+        for what, text in {"empty": "", "256 characters": "é" * 256}.items()
+        for named in [identified(**{column: text})]
+    ),
+    case("identity_is_of_issuer_and_subject", "member", "another's", subject="auth0|82"),
+    case(
+        "identity_is_of_issuer_and_subject", "member", "the other way round", issuer=INES.subject, subject=INES.issuer
+    ),
+    case("identity_is_of_issuer_and_subject", "member", "without lengths", identity=sha256(b"x").digest()),
+    case("identity_is_of_issuer_and_subject", "member", "empty", identity=b""),
+    *(
+        case("role_is_known", "member", what, role=role)
+        for what, role in {"another word": "owner", "another case": "DPO", "empty": "", "a newline": "dpo\n"}.items()
+    ),
+    *misshapen("name_is_a_users", "member", "name"),
+    case("name_is_a_users", "member", "nobody", name="user:"),
+    case("name_is_a_users", "member", "an agent", name="agent:screening"),
+    case("email_length", "member", "two characters", email="@x"),
+    case("email_length", "member", "255 characters", email="é" * 253 + "@x"),
+    *misshapen("member_names_who_added_and_removed", "member", "added_by"),
+    *misshapen("member_names_who_added_and_removed", "member", "removed_by", removed_at=NOW),
+    case("removal_says_when_and_by_whom", "member", "nobody", **{**REMOVED, "removed_by": None}),
+    case("removal_says_when_and_by_whom", "member", "never", **{**REMOVED, "removed_at": None}),
+    case("act_to_agree_to_is_known", "approval", "another word", act="forget"),
+    case("act_to_agree_to_is_known", "approval", "another case", act="Erase"),
+    *(case("fingerprint_length", "approval", f"{length} bytes", fingerprint=bytes(length)) for length in (0, 31, 33)),
+    case("approval_names_type_and_id_or_neither", "approval", "no id", subject_id=None),
+    case("approval_names_type_and_id_or_neither", "approval", "no type", subject_type=None),
+    *misshapen("approval_has_its_identifiers", "approval", "subject_type", "subject_id", "asked_by"),
+    *misshapen("approval_has_its_identifiers", "approval", "decided_by", decided_at=NOW, agreed=True),
+    case("approval_counts_from_zero", "approval", "minus one", count=-1),
+    case("approval_reason_length", "approval", "empty", reason=""),
+    case("approval_reason_length", "approval", "501 characters", reason="é" * 501),
+    case("approval_expires_after_it_is_asked_for", "approval", "at once", expires_at=NOW),
+    *(case("decision_says_when_who_what", "approval", f"no {name}", **{**DECIDED, name: None}) for name in DECIDED),
+    case("somebody_else_decides", "approval", "oneself", **{**DECIDED, "decided_by": "user:ines"}),
+    case(
+        "somebody_else_decides",
+        "approval",
+        "oneself against it",
+        **{**DECIDED, "decided_by": "user:ines", "agreed": False},
+    ),
+    case("only_what_is_agreed_to_is_used", "approval", "not decided", used_at=NOW),
+    case("only_what_is_agreed_to_is_used", "approval", "not agreed", **{**DECIDED, "agreed": False, "used_at": NOW}),
 ]
 
 
@@ -1429,6 +1584,28 @@ def test_what_runs_and_evaluations_write_is_accepted(table: str, fields: Row, ha
         written(hand, table, fields)
 
 
+@pytest.mark.parametrize(
+    ("table", "fields"),
+    [
+        ("organisation_setting", {**LEAVES, "four_eyes_over": 0, "preview_pseudonyms": True}),
+        ("recall", {"by": "user:maria"}),
+        ("recall", {"by": "user:maria", "because": "é" * 200}),
+        ("agent_run", {"observations_left_out": True}),
+        *(("member", {"role": role.value}) for role in Role),
+        ("member", {**REMOVED, "email": None}),
+        ("member", identified(issuer="é" * 255, subject="𝒮" * 255)),
+        ("approval", {"subject_type": None, "subject_id": None, "count": None, "act": "lift a hold"}),
+        ("approval", {**DECIDED, "agreed": False, "act": "hand out a package"}),
+        ("approval", {**DECIDED, "used_at": NOW, "count": 0}),
+    ],
+)
+def test_what_is_about_members_and_a_second_officer_is_accepted(
+    table: str, fields: Row, hand: psycopg.Connection[Any]
+) -> None:
+    with hand.transaction(force_rollback=True):
+        written(hand, table, fields)
+
+
 @pytest.mark.parametrize("one", BY_HAND, ids=str)
 def test_a_row_written_by_hand_is_refused_by_the_rule_it_breaks(one: ByHand, hand: psycopg.Connection[Any]) -> None:
     with pytest.raises(psycopg.errors.CheckViolation) as refused, hand.transaction(force_rollback=True):
@@ -1493,6 +1670,15 @@ def test_one_request_of_a_type_is_open_about_a_subject_and_one_measure_stands(un
         write(connection, "measure", restriction)
         with pytest.raises(psycopg.errors.UniqueViolation, match="one_standing_measure_of_a_kind"):
             write(connection, "measure", {**restriction, "measure_id": uuid4(), "name": "another"})
+
+
+def test_one_role_of_an_identity_stands_and_a_removed_one_may_be_given_again(unchanged: Database) -> None:
+    with closing(unchanged.connect()) as connection:
+        written(connection, "member", REMOVED)
+        write(connection, "member", {**GOOD["member"], "member_id": uuid4()})
+        write(connection, "member", {**GOOD["member"], "member_id": uuid4(), "role": "admin"})
+        with pytest.raises(psycopg.errors.UniqueViolation, match="one_standing_role_of_an_identity"):
+            write(connection, "member", {**GOOD["member"], "member_id": uuid4()})
 
 
 def test_the_planners_samples_hold_nothing_that_an_erasure_must_reach(

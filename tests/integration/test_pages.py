@@ -165,6 +165,7 @@ def test_a_preview_is_made_on_the_button_and_not_at_every_rerun(
     remember(open_store)
     at = page("pages/3_Recall.py")
     at.text_input[0].set_value("who is bold?")
+    at.selectbox(key="preview purpose").set_value("testing recall")
     at.button[0].click().run()
     assert not at.exception
     blocks = [code.value for code in at.code if code.value.startswith("<memories")]
@@ -183,6 +184,7 @@ def test_semantic_stands_beside_recency(page: Callable[[str], AppTest], open_sto
     store.remember("Prefers mornings.", kind="fact", origin="person", author="user:maria", run_id="r-1")
     at = page("pages/3_Recall.py")
     at.text_input[0].set_value("mornings")
+    at.selectbox(key="preview purpose").set_value("testing recall")
     at.button[0].click().run()
     assert [heading.value for heading in at.subheader] == ["Semantic", "Recency"]
     assert "no embedder is configured" in at.warning[0].value  # the settings of this page name none
@@ -457,11 +459,13 @@ def test_the_trail_is_checked_on_a_button_and_a_changed_line_is_told(
         ("0.0.0.0", False, True),
         ("192.168.1.4", False, True),
         ("localhost.evil.example", False, True),
-        ("127.0.0.1", True, True),
+        ("0.0.0.0", True, False),
     ],
 )
 def test_without_a_sign_in_only_this_machine_is_served(address: str | None, sign_in: bool, refused: bool) -> None:
     assert (refused_because(address=address, has_sign_in=sign_in) is not None) is refused
+    production = refused_because(address=address, has_sign_in=sign_in, is_production=True)
+    assert (production is not None) is not sign_in
 
 
 def _does_nothing(node: ast.stmt) -> bool:

@@ -42,6 +42,7 @@ def page(database: Database, monkeypatch: pytest.MonkeyPatch) -> Page:
 
 def previewed(at: AppTest, *, budget: int = 0) -> AppTest:
     at.text_input[0].set_value("who starts on Mondays?")
+    at.selectbox(key="preview purpose").set_value("testing recall")
     at.number_input[0].set_value(budget)
     at.button[0].click().run()
     assert not at.exception

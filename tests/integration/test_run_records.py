@@ -112,6 +112,7 @@ def test_a_run_is_on_record_from_its_beginning(journal: AgentJournal, opened: Op
         asked_by="user:maria",
         documents=("note-7", "mail:81"),
         turn_limit=8,
+        observations_left_out=False,
         started_at=T0,
         deadline_at=T0 + timedelta(seconds=90.5),
         ended_at=None,

@@ -17,10 +17,16 @@ from run_rows import begun, completed, ran, tool_call
 from streamlit.testing.v1 import AppTest
 
 from memory_core import Subject
+from memory_core.config import settings
 from memory_core.db.engine import engine_for
+from memory_core.membership import Members
+from memory_core.roles import Identity
 from memory_core.run_journal import AgentJournal
 from memory_core.run_records import CallOutcome, Termination
+from memory_core.tracing import Standing, Step, StepKind
+from pages.charts.runs import timeline
 from pages.desk.picker import digest
+from pages.runs.words import span
 
 ROOT = Path(__file__).resolve().parents[2]
 OTHERS = "\u202e(=1+1) שלום"  # what is written from right to left, also where it is not
@@ -46,10 +52,12 @@ def page(database: Database, monkeypatch: pytest.MonkeyPatch) -> Page:
     monkeypatch.setenv("MEMORY_ORG", "acme")
     monkeypatch.setenv("MEMORY_EMBEDDER", "none")
 
-    def opened(run_id: str | None = None) -> AppTest:
+    def opened(run_id: str | None = None, org_id: str | None = None) -> AppTest:
         at = AppTest.from_file(str(ROOT / "app.py"), default_timeout=60).switch_page("pages/4_Runs.py")
         if run_id is not None:
             at.query_params["run"] = run_id
+        if org_id is not None:
+            at.query_params["org"] = org_id
         at.run()
         assert not at.exception
         return at
@@ -180,17 +188,17 @@ def test_a_completed_run_is_shown_from_what_it_read_to_what_it_wrote(
         "Time": "",
     }
     assert headings(at) == [
+        "What it did, in time",
         "What it was shown",
         "What it wrote",
         "Whom it is about",
-        "What it did, in time",
         "Its tool calls",
     ]
     assert recall.block is not None
     assert told(at)[:2] == ["r-9", recall.block.text]
     assert any("recency, ranking recency, as no embedder is configured" in text for text in facts_of(at))
     assert {"screening", "user:maria", "qwen3:0.6b, fast", "note-7, mail:81"} <= set(facts_of(at))
-    written, about, done, calls, *_ = (frame.value for frame in at.dataframe)
+    done, written, about, calls, *_ = (frame.value for frame in at.dataframe)
     assert written.iloc[0][["text", "origin", "about", "state"]].to_list() == [
         "Wants to start early.",
         "inferred by agent:screening",
@@ -217,8 +225,11 @@ def test_a_completed_run_is_shown_from_what_it_read_to_what_it_wrote(
     assert calls["same"].fillna(0).to_list() == [0, 1]
     assert str(wrote.memory_id) in calls["left"][0]
     assert "Zoë Müller" not in everything(at)  # of the arguments
-    (look,) = open_desk().trail(act="look at run")
-    assert (look.by, look.reference, look.count) == ("user:local", "r-9", 3)
+    looks = open_desk().trail(act="look at run")
+    assert [(one.by, one.reference, one.subject, one.count) for one in reversed(looks)] == [
+        ("user:local", "r-9", CANDIDATE, 2),
+        ("user:local", "r-9", None, 1),
+    ]
     assert "look at run" in everything(at)
 
 
@@ -238,10 +249,109 @@ def test_what_was_shown_and_is_erased_or_restricted_since_is_warned_of(
     opened.forget(CANDIDATE, by="user:ines", reason="asked to")
     at = page("r-9")
     assert "1 was erased, 1 was restricted since" in at.warning[0].value
+    assert "of the 1 memory that it wrote, 1 was erased since" in at.warning[0].value
     assert "erased on" in told(at)[1]
-    assert "by user:ines" in at.dataframe[0].value["text"][0]
+    assert "by user:ines" in at.dataframe[1].value["text"][0]
     assert "May" not in everything(at)
     assert "May" not in repr(at.session_state)
+
+
+def test_what_was_corrected_or_disputed_since_is_not_said_to_be_erased(
+    page: Page, open_store: OpenStore, open_desk: OpenDesk
+) -> None:
+    opened, desk = open_store(), open_desk()
+    observe(opened, "Could start in May.", run_id="r-8")
+    observe(opened, "Knows her well.", subject=OTHER)
+    opened.recall("start", run_id="r-9")
+    new = desk.correct(desk.held(CANDIDATE).memories[0], "In June.", author="user:zoe", reason="She said so.")
+    desk.dispute(desk.held(OTHER).memories[0], "I do not.")
+    at = page("r-9")
+    assert "of the 2 memories that it was shown, 1 was corrected, 1 was disputed since" in at.warning[0].value
+    assert {"Corrected since: [2]", "Disputed since: [1]"} <= set(facts_of(at))
+    at = page("r-8")
+    assert at.warning[0].value == "**Not as it wrote it:** of the 1 memory that it wrote, 1 was corrected since."
+    written = at.dataframe[0].value.iloc[0]
+    assert written["state"] == "corrected"
+    assert str(new.memory_id) in written["text"]
+
+
+def test_one_opening_of_a_run_is_on_record_once(
+    page: Page, journal: AgentJournal, open_store: OpenStore, open_desk: OpenDesk
+) -> None:
+    def looks() -> int:
+        return len(open_desk().trail(act="look at run"))
+
+    opened = open_store()
+    opened.remember_many([fact("We never start on Fridays.", run_id="r-9")])
+    at = page("r-9")
+    nobody = {"selection": {"rows": [0], "columns": [], "cells": []}}
+    segment(at, f"about acme r-9 {digest(['None'])}", nobody)
+    at.run()
+    assert (at.title[0].value, looks()) == ("Runs", 1)
+    press(at, "All runs")
+    segment(at, f"runs acme {digest(['r-9'])} 0", nobody)
+    assert (told(at)[0], looks()) == ("r-9", 2)
+    page("r-9")
+    assert looks() == 3
+    opened.remember_many([fact("We never end on Fridays.", run_id="r-9")])
+    at.run()  # and there is more to read than before
+    at.run()
+    assert looks() == 4
+
+
+def test_of_very_many_recalls_the_older_ones_are_on_a_later_page_and_all_are_counted(
+    page: Page, open_store: OpenStore
+) -> None:
+    opened = open_store()
+    observe(opened, "Could start in May.")
+    opened.recall("start", run_id="r-9")
+    opened.forget(CANDIDATE, by="user:ines", reason="asked to")
+    observe(opened, "Knows her well.", subject=OTHER)
+    for _ in range(100):
+        opened.recall("start", run_id="r-9")
+    at = page("r-9")
+    assert in_figures(at)["Shown"] == "2"
+    assert "of the 2 memories that it was shown, 1 was erased since" in at.warning[0].value
+    assert any(text.value.startswith("Recalls 2 to 101 of 101.") for text in at.caption)
+    assert [one.label.split(",")[0] for one in at.expander][:2] == ["Recall 3", "Recall 4"]
+    at.number_input(key="recalls acme r-9").set_value(2).run()
+    assert not at.exception
+    assert any(text.value.startswith("Recalls 1 to 1 of 101.") for text in at.caption)
+    assert in_figures(at)["Shown"] == "2"
+
+
+def test_previews_under_a_runs_id_stand_apart(page: Page, open_store: OpenStore) -> None:
+    opened = open_store()
+    opened.recall("start", run_id="r-9")
+    observe(opened, "Could start in May.")
+    opened.recall("start", run_id="r-9", purpose="preview")
+    at = page("r-9")
+    assert in_figures(at)["Shown"] == "0"
+    assert "Previews under its id" in headings(at)
+    assert "Whom it is about" not in headings(at)
+
+
+def test_a_run_over_several_days_shows_the_date_and_its_time_in_days(
+    page: Page, database: Database, open_store: OpenStore
+) -> None:
+    clock = Clock(datetime.now(UTC) - timedelta(days=9))
+    open_store(clock=clock).recall("start", run_id="r-9")
+    open_store(clock=clock).recall("start", run_id="r-8")
+    clock.step(days=8, hours=12)
+    open_store(clock=clock).recall("start", run_id="r-9")
+
+    def steps_at(run_id: str) -> str:
+        return page(run_id).dataframe[0].proto.columns
+
+    assert in_figures(page("r-9"))["Time"] == "8.5 days"
+    assert "YYYY-MM-DD" in steps_at("r-9")
+    assert "YYYY-MM-DD" not in steps_at("r-8")
+
+
+def test_a_plus_that_is_typed_into_the_address_is_one(page: Page, open_store: OpenStore) -> None:
+    observe(open_store(), "Could start in May.", run_id="x-2+3")
+    at = page("x-2 3")  # as a browser's address gives it
+    assert told(at)[0] == "x-2+3"
 
 
 def test_a_failed_run_says_in_plain_words_what_failed(page: Page, journal: AgentJournal, database: Database) -> None:
@@ -319,11 +429,47 @@ def test_a_run_that_is_open_is_not_taken_for_one_of_the_organisation_that_is_cho
     observe(open_store("beta"), "Theirs.", run_id="r-9")
     at = page("r-9")
     assert "Ours." in everything(at)
+    assert at.query_params["org"] == "acme"
+    assert "Organisation acme" in facts_of(at)
     at.selectbox[0].set_value("beta").run()
     assert not at.exception
     assert "run" not in at.query_params
+    assert at.query_params["org"] == "beta"
+    assert "Organisation beta" in facts_of(at)
     assert not {"Ours.", "Theirs."} & set(everything(at).split())
     assert list(listed(at)["run"]) == ["r-9"]
+
+
+def test_an_address_says_of_which_organisation_a_run_is(page: Page, open_store: OpenStore) -> None:
+    observe(open_store(), "Ours.", run_id="r-9")
+    observe(open_store("beta"), "Theirs.", run_id="r-9")
+    at = page()
+    at.sidebar.selectbox[0].set_value("beta").run()
+    segment(at, f"runs beta {digest(['r-9'])} 0", {"selection": {"rows": [0], "columns": [], "cells": []}})
+    assert dict(at.query_params) == {"run": ["r-9"], "org": ["beta"]} or dict(at.query_params) == {
+        "run": "r-9",
+        "org": "beta",
+    }
+    sent = page("r-9", "beta")
+    assert "Theirs." in everything(sent)
+    assert "Ours." not in everything(sent)
+
+
+@pytest.mark.parametrize("chosen", ["found", "about", "disclosures"])
+def test_only_a_row_is_chosen_and_no_cell_so_that_sorting_opens_nothing(
+    chosen: str, page: Page, open_store: OpenStore
+) -> None:
+    one = observe(open_store(), "Could start in May.", run_id="r-9")
+    open_store().recall("start", run_id="r-10")
+    at = page("r-9") if chosen == "about" else page()
+    if chosen == "disclosures":
+        at.switch_page("pages/1_Subjects.py").run()
+        at.text_input(key="search").set_value("c-81").run()
+        ticked = {"selection": {"rows": [0], "columns": [], "cells": []}}
+        segment(at, f"held acme {digest([str(one.memory_id)])}", ticked)
+    begins = {"found": "runs acme", "about": "about acme", "disclosures": f"shown {one.memory_id}"}[chosen]
+    (table,) = [frame.proto for frame in at.dataframe if begins in frame.proto.id]
+    assert list(table.selection_mode) == [table.SelectionMode.SINGLE_ROW]
 
 
 @pytest.mark.parametrize(
@@ -351,7 +497,7 @@ def test_nothing_interprets_a_memory_or_a_name_and_no_spreadsheet_runs_it(
     assert "evil.example" not in interpreted
     assert run_id not in interpreted
     assert name not in interpreted
-    written = at.dataframe[0].value["text"]
+    written = at.dataframe[1].value["text"]
     assert written.str.startswith("'=").all()
     assert "\u202e" not in "".join(written)
     assert any("שלום" in text for text in written)
@@ -373,6 +519,49 @@ def test_a_restored_database_shows_no_run(page: Page, open_store: OpenStore, dat
     assert "restored from a backup" in at.error[0].value
     assert any("was restored from a backup" in text for text in told(at))
     assert "May" not in everything(at)
+
+
+# How it is drawn and written
+
+
+@pytest.mark.parametrize(
+    ("ms", "written"),
+    [
+        (0.0, "0 ms"),
+        (850.4, "850 ms"),
+        (999.6, "1.0 s"),
+        (1034.0, "1.0 s"),
+        (9960.0, "10 s"),
+        (12_300.0, "12 s"),
+        (59_700.0, "1 min"),
+        (190_000.0, "3 min"),
+        (5 * 3_600_000.0, "5.0 h"),
+        (8.5 * 86_400_000, "8.5 days"),
+    ],
+)
+def test_a_time_has_room_in_a_figure(ms: float, written: str) -> None:
+    assert span(ms) == written
+
+
+def test_a_call_that_failed_at_once_is_a_mark_and_no_mark_is_clipped() -> None:
+    def step(kind: StepKind, since_ms: float, took_ms: float | None, standing: Standing) -> Step:
+        at = datetime(2026, 11, 2, tzinfo=UTC) + timedelta(milliseconds=since_ms)
+        return Step(
+            kind=kind, name="x", at=at, since_ms=since_ms, took_ms=took_ms, outcome=standing.value, standing=standing
+        )
+
+    done = [
+        step(StepKind.RECALL, 0.0, None, Standing.DONE),
+        step(StepKind.TOOL, 1000.0, 3.0, Standing.FAILED),
+        step(StepKind.TOOL, 2000.0, 8000.0, Standing.FAILED),
+    ]
+    chart = timeline(done, until_ms=10_000.0, run_id="r-<9>")
+    recall, mark, bar = chart.data
+    assert (recall.marker.symbol, recall.cliponaxis) == ("diamond", False)
+    assert (mark.marker.symbol, list(mark.x), mark.cliponaxis, mark.showlegend) == ("x", [1.0], False, False)
+    assert (mark.name, mark.marker.color) == (bar.name, bar.marker.color)
+    assert (bar.type, list(bar.x)) == ("bar", [8.0])
+    assert chart.layout.title.text == "Steps of run r-&lt;9&gt; over time"
 
 
 # From a person to a run, and back
@@ -406,31 +595,37 @@ def test_the_runs_of_a_memory_are_opened_from_the_page_of_subjects(page: Page, o
 # Roles
 
 
-def as_somebody(roles: list[str], org_id: str, run_id: str) -> None:
-    """Show a run to a visitor with these roles, as a script that AppTest runs."""
+def as_somebody(org_id: str, run_id: str) -> None:
+    """Show a run to a member, as a script that AppTest runs."""
     import streamlit as st
 
     from memory_core.config import settings
+    from memory_core.roles import Act, Identity
+    from memory_core.workplace import Workplace
     from pages import Visitor, require
     from pages.runs import run_view
 
-    visitor = Visitor(author="user:bo", roles=frozenset(roles), org_id=org_id, settings=settings())
-    require(visitor, "dpo", "engineer")
+    work = Workplace(org_id, Identity(issuer="https://login.example.org", subject="bo"), settings=settings())
+    visitor = Visitor(work=work, author="user:bo")
+    require(visitor, Act.READ_RUNS)
     st.title("Runs")
     run_view.show(visitor, run_id)
 
 
 @pytest.mark.parametrize(
-    ("roles", "may_see", "may_go"), [(["dpo"], True, True), (["engineer"], True, False), ([], False, False)]
+    ("role", "may_see", "may_go"), [("dpo", True, True), ("engineer", True, False), (None, False, False)]
 )
 def test_either_role_sees_a_run_and_only_an_officer_goes_on_to_the_person(
-    roles: list[str], may_see: bool, may_go: bool, page: Page, open_store: OpenStore, open_desk: OpenDesk
+    role: str | None, may_see: bool, may_go: bool, page: Page, open_store: OpenStore, open_desk: OpenDesk
 ) -> None:
     observe(open_store(), "Could start in May.", run_id="r-9")
-    at = AppTest.from_function(as_somebody, args=(roles, "acme", "r-9"), default_timeout=60).run()
+    if role is not None:
+        identity = Identity(issuer="https://login.example.org", subject="bo")
+        Members.open("acme", by="user:ada", settings=settings()).add(identity, role, name="user:bo")
+    at = AppTest.from_function(as_somebody, args=("acme", "r-9"), default_timeout=60).run()
     assert not at.exception
     assert ("Could start in May." in everything(at)) is may_see
     assert bool(at.error) is not may_see
-    assert ("Click one to see everything that is held about them." in everything_interpreted(at)) is may_go
+    assert ("Tick one to see everything that is held about them." in everything_interpreted(at)) is may_go
     assert bool(at.expander) is may_go
     assert len(open_desk().trail(act="look at run")) == may_see

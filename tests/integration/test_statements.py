@@ -17,11 +17,14 @@ from sqlalchemy import event
 
 from memory_core import Memory, MemoryStore, OnHold, Refused, Subject
 from memory_core.calls import Begun, Wait
-from memory_core.db import agent_runs, evaluations
+from memory_core.config import settings
+from memory_core.db import agent_runs, approvals, evaluations
 from memory_core.db.engine import engine_for, organisation_transaction
 from memory_core.db.tables import TENANT_TABLES
 from memory_core.interchange import export_lines
 from memory_core.journal import CallJournal
+from memory_core.membership import Members, memberships_of, standing_of
+from memory_core.roles import Identity
 from memory_core.run_journal import AgentJournal
 from memory_core.sweeping import sweep
 
@@ -182,6 +185,8 @@ def test_showing_and_erasing_select_by_the_same_conditions(store: MemoryStore, l
 
 def everything(store: MemoryStore, desk: PrivacyDesk, database: Database) -> None:
     """Make every call the store, the journals and the desk have, with every choice that changes what is sent."""
+    agent = AgentJournal(engine_for(database.application), "acme")
+    ran(agent, tool_call(arguments='{"asked to": "May"}'), run_id="r-3")  # before anything else names that run
     observe(store, "Could start in May.", subject=Subject("candidate", "c-8", "Ida", ("ida@example.org",)))
     observe(store, "Could start in May.", subject=Subject("candidate", "c-8", "Ada"))
     store.remember_many([fact("One."), fact("Needs two interviewers.", subject=JOB)])
@@ -209,11 +214,34 @@ def everything(store: MemoryStore, desk: PrivacyDesk, database: Database) -> Non
     journal.refuse(starting(run_id="r-3"), failed())
     by_agents(database)
     at_the_desk(store, desk, database)
+    by_members(database)
+
+
+def by_members(database: Database) -> None:
+    here = settings(database_url=database.application.render_as_string(hide_password=False))
+    members = Members.open("acme", by="user:maria", settings=here)
+    officer = Identity(issuer="https://login.example.org", subject="Officer 81")
+    members.add(officer, "dpo", name="user:petra", email="petra@example.org")
+    members.add(officer, "admin", name="user:petra")
+    assert standing_of("acme", officer, settings=here)
+    members.remove(officer, "dpo")
+    members.remove(officer)
+    assert len(members.listed(with_removed=True)) == 2
+    assert members.listed() == []
+    with organisation_transaction(engine_for(database.application), "acme") as connection:
+        asked, now = uuid4(), datetime.now(UTC)
+        about = {"subject": CANDIDATE, "count": 2, "reason": "asked to", "by": "user:ines"}
+        when = {"at": now, "expires_at": now + timedelta(days=1)}
+        approvals.ask(connection, "acme", approval_id=asked, act="erase", fingerprint=bytes(32), **about, **when)
+        assert approvals.waiting(connection, "acme", now=now)
+        assert approvals.decide(connection, "acme", asked, by="user:petra", agreed=True, now=now)
+        assert approvals.newest(connection, "acme", "erase", bytes(32))
+        assert approvals.use(connection, "acme", asked, now=now)
+        assert approvals.recent(connection, "acme", 9)
 
 
 def by_agents(database: Database) -> None:
     engine, run, trial = engine_for(database.application), "r-3", eval_rows.result()
-    ran(AgentJournal(engine, "acme"), tool_call(arguments='{"asked to": "May"}'), run_id=run)
     with organisation_transaction(engine, "acme") as connection:
         assert agent_runs.facts(connection, "acme", run)
         assert agent_runs.calls(connection, "acme", run)
@@ -221,6 +249,7 @@ def by_agents(database: Database) -> None:
         assert agent_runs.recalls_of(connection, "acme", run)
         agent_runs.written(connection, "acme", run, now=datetime.now(UTC))
         agent_runs.withdrawn(connection, "acme", run)
+        agent_runs.withheld(connection, "acme", [uuid4()])
         agent_runs.agents(connection, "acme")
         for termination in (None, "running", "Deadline"):
             agent_runs.found(connection, "acme", run, agent="screening", termination=termination, limit=9)
@@ -230,6 +259,7 @@ def by_agents(database: Database) -> None:
         assert evaluations.unfinished(connection, "acme", of) == tried
         assert evaluations.recorded(connection, "acme", tried)
         assert evaluations.results(connection, "acme", tried)
+        assert evaluations.pass_counts(connection, "acme", [tried])
         assert evaluations.transcript(connection, "acme", tried, trial.agent, trial.case_id, trial.trial)
         evaluations.end(connection, "acme", tried, now=None)
         assert evaluations.listed(connection, "acme")
@@ -268,6 +298,7 @@ def at_the_desk(store: MemoryStore, desk: PrivacyDesk, database: Database) -> No
     desk.certificate(erased.erasure_id)
     desk.suppress("objected", subject=Subject("candidate", "c-6"))
     desk.change_settings(replace(desk.settings(), tombstone_days=365))
+    desk.change_safeguards(replace(desk.safeguards(), four_eyes_over=10, observations_leave=True))
     desk.trail(subject=about)
     desk.trail(reference=erasure.reference)
     assert desk.verify_trail().broken is None
@@ -310,6 +341,19 @@ def test_every_transaction_begins_by_naming_its_organisation_for_itself_alone(
     assert set(log.ends) == {"COMMIT"}
 
 
+def test_looking_where_an_identity_is_a_member_names_it_and_no_organisation(log: Log, database: Database) -> None:
+    here = settings(database_url=database.application.render_as_string(hide_password=False))
+    identity = Identity(issuer="https://login.example.org", subject="Officer 81")
+    assert memberships_of(identity, settings=here) == {}
+    log.clear()
+    memberships_of(identity, settings=here)
+    named, looked = log.statements
+    assert named == f"{ENTERS}''; SET LOCAL memory.identity = '{identity.digest.hex()}'"
+    assert "FROM member" in looked
+    assert "Officer" not in looked
+    assert log.ends == ["COMMIT"]
+
+
 def test_no_statements_own_text_carries_what_somebody_wrote(
     store: MemoryStore, desk: PrivacyDesk, log: Log, database: Database
 ) -> None:
@@ -332,6 +376,8 @@ def test_no_statements_own_text_carries_what_somebody_wrote(
         "claim-7",
         "c-7",
         "R-20",
+        "Officer",
+        "petra",
     ):
         assert not [one for one in log.statements if words in one], words
 
@@ -391,10 +437,14 @@ def test_looking_at_a_recall_again_is_one_transaction_that_writes_the_trail_alon
             lambda desk, memory: desk.change_settings(replace(desk.settings(), tombstone_days=400)),
             {"organisation_setting"},
         ),
+        (
+            lambda desk, memory: desk.change_safeguards(replace(desk.safeguards(), preview_pseudonyms=True)),
+            {"organisation_setting"},
+        ),
     ],
     ids=[
         *("restrict", "hold", "suppress", "correct", "dispute", "erase", "erase and suppress", "package", "reach"),
-        *("register", "settings"),
+        *("register", "settings", "safeguards"),
     ],
 )
 def test_what_the_desk_does_is_one_transaction_with_its_line_of_the_trail(

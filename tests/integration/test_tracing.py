@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from datetime import timedelta
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -14,7 +15,7 @@ from fakes import CANDIDATE, JOB, Clock, HashedWords, fact, observation, observe
 from rows import counts, emptied, execute
 from run_rows import begun, completed, ran, tool_call
 
-from memory_core import MemoryStore, Purpose, Ranking, RecallMode, Refused, Restored, State, Subject
+from memory_core import MemoryStore, Purpose, Ranking, RecallMode, Refused, Restored, Subject
 from memory_core.config import Settings, settings
 from memory_core.db.engine import engine_for
 from memory_core.privacy import PrivacyDesk
@@ -23,9 +24,11 @@ from memory_core.run_journal import AgentJournal
 from memory_core.run_records import CallOutcome, Termination
 from memory_core.sweeping import sweep
 from memory_core.tracing import (
+    MOST_LINES,
     MOST_RECALLS,
     About,
     RunTrace,
+    Since,
     Standing,
     StepKind,
     agents_on_record,
@@ -151,11 +154,15 @@ def test_whom_a_run_is_about_is_counted_by_subject(store: MemoryStore, traced: T
     store.recall("When could she start?", run_id="r-9")
     observe(store, "Wants to start early.", run_id="r-9")
     observe(store, "Could start in May.", run_id="r-9")  # said again, and shown as well
+    observe(store, "Is called Zoë.", subject=Subject("candidate", "c-82", label="Zoë Müller"), run_id="r-1")
     assert traced().about() == [
         About(subject=CANDIDATE, shown=1, wrote=2, with_text=2),
         About(subject=OTHER, shown=1, wrote=0, with_text=1),
         About(subject=None, shown=1, wrote=0, with_text=1),
     ]
+    labels = {one.subject: one.subject.label for one in traced().about() if one.subject}
+    assert labels == {CANDIDATE: None, OTHER: "Zoë Müller"}
+    assert not any(one.subject and one.subject.label for one in traced(key=bytes(16)).about())
     store.forget(CANDIDATE, by="user:ines", reason="asked to")
     assert traced().about()[0] == About(subject=CANDIDATE, shown=1, wrote=2, with_text=0)
 
@@ -174,7 +181,7 @@ def test_an_erased_memory_stands_as_its_tombstone_in_its_place(store: MemoryStor
     after = shown_lines(run)
     assert after[place] == f"[{place + 1}] erased on 2026-11-03"
     assert [line for line in after if "erased" not in line] == [line for line in before if "c-81" not in line]
-    assert (run.since, run.with_text) == ({State.FORGOTTEN: 1}, 2)
+    assert (run.since, run.with_text) == ({Since.ERASED: 1}, 2)
     assert "May" not in repr(run)
 
 
@@ -188,7 +195,7 @@ def test_a_swept_and_a_restricted_memory_are_counted_apart(
     desk.restrict("They contest it.", memory_id=kept.memory_id)
     sweep(engine_for(database.application), "acme", by="user:ines", clock=clock)
     run = traced()
-    assert run.since == {State.SWEPT: 1, State.RESTRICTED: 1}
+    assert run.since == {Since.SWEPT: 1, Since.RESTRICTED: 1}
     assert sorted(line.partition("] ")[2] for line in shown_lines(run))[-1] == "swept on 2026-11-04"
     assert "Soon gone" not in repr(run)
     assert '"Soon restricted."' in "".join(shown_lines(run))  # kept, and shown to nobody but whoever must know it
@@ -218,6 +225,37 @@ def test_a_recall_whose_tombstones_are_gone_has_no_block_left(
     execute(database, "DELETE FROM disclosure")  # as a purge does
     (recall,) = traced().recalls
     assert (recall.showed, recall.block, recall.memories) == (True, None, ())
+
+
+def test_a_corrected_memory_is_not_said_to_be_erased(
+    store: MemoryStore, desk: PrivacyDesk, clock: Clock, traced: Trace
+) -> None:
+    observe(store, "Could start in May.", run_id="r-8")
+    store.recall("start", run_id="r-9")
+    clock.step(days=1)
+    (held,) = desk.held(CANDIDATE).memories
+    new = desk.correct(held, "Could start in June.", author="user:zoe", reason="She said so.")
+    run = traced()
+    assert (run.since, run.corrections) == ({Since.CORRECTED: 1}, {held.memory_id: new.memory_id})
+    assert (traced("r-8").written_since, traced("r-8").since) == ({Since.CORRECTED: 1}, {})
+    store.forget(CANDIDATE, by="user:ines", reason="asked to")
+    assert traced().since == {Since.CORRECTED: 1}
+
+
+def test_a_dispute_since_is_told_of_what_it_was_shown_and_of_what_it_wrote(
+    store: MemoryStore, desk: PrivacyDesk, clock: Clock, traced: Trace
+) -> None:
+    observe(store, "Could start in May.", run_id="r-8")
+    store.recall("start", run_id="r-9")
+    clock.step(days=1)
+    desk.dispute(desk.held(CANDIDATE).memories[0], "It was June.")
+    store.recall("start", run_id="r-10")
+    assert traced().since == traced("r-8").written_since == {Since.DISPUTED: 1}
+    assert traced("r-10").since == {}  # it was shown the dispute
+    desk.restrict("They contest it.", subject=CANDIDATE)
+    assert traced("r-8").written_since == {Since.RESTRICTED: 1, Since.DISPUTED: 1}
+    desk.withdraw_dispute(desk.held(CANDIDATE).memories[0], reason="She saw the note.")
+    assert traced().since == {Since.RESTRICTED: 1}
 
 
 # What is not on record
@@ -270,6 +308,25 @@ def test_a_preview_is_told_as_one(store: MemoryStore, traced: Trace) -> None:
     run = traced("preview-1")
     assert run.is_preview
     assert run.recalls[0].purpose is Purpose.PREVIEW
+    assert (run.shown, run.since, run.about(), steps(run)) == ((), {}, [], [])
+    assert run.with_text == 3
+
+
+def test_what_a_person_previewed_under_a_runs_id_was_not_shown_to_the_run(
+    store: MemoryStore, clock: Clock, traced: Trace, database: Database
+) -> None:
+    some(store)
+    store.recall("start", run_id="r-9", purpose="preview")
+    began = clock.step(hours=1)
+    store.recall("When could she start?", run_id="r-9", limit=1)
+    clock.step(hours=1)
+    store.recall("start", run_id="r-9", purpose="preview")
+    run = traced()
+    assert [one.purpose for one in run.recalls] == [Purpose.PREVIEW, Purpose.RUN, Purpose.PREVIEW]
+    assert (len(run.shown), sum(one.shown for one in run.about())) == (1, 1)
+    assert (run.began_at, run.ended_at, run.is_preview) == (began, began, False)
+    assert [one.since_ms for one in steps(run)] == [0.0]
+    assert sum(count for *_, count, _ in looks(database)) == 3  # a preview's text is looked at too
 
 
 def test_a_run_without_an_end_is_cut_off_once_its_time_is_over(
@@ -305,12 +362,34 @@ def test_of_very_many_recalls_the_newest_are_told(store: MemoryStore, clock: Clo
         store.recall("nothing there", run_id="r-9")
     run = traced()
     assert (len(run.recalls), run.older_recalls, run.recalls[-1].at) == (MOST_RECALLS, 2, clock.now)
+    older = traced(page=2)
+    assert (len(older.recalls), older.older_recalls, older.newer_recalls) == (2, 0, MOST_RECALLS)
+    assert older.recalls[-1].at < run.recalls[0].at
+    assert traced(page=3).recalls == older.recalls
+
+
+def test_of_very_many_recalls_every_disclosure_counts(
+    store: MemoryStore, clock: Clock, database: Database, traced: Trace
+) -> None:
+    began = clock.now
+    observe(store, "Could start in May.")
+    store.recall("start", run_id="r-9")
+    store.forget(CANDIDATE, by="user:ines", reason="asked to")
+    observe(store, "Prefers Mondays.", subject=OTHER)
+    for _ in range(MOST_RECALLS):
+        clock.step(seconds=1)
+        store.recall("start", run_id="r-9")
+    run = traced()
+    assert (run.older_recalls, len(run.shown), run.since) == (1, 2, {Since.ERASED: 1})
+    assert {one.subject: one.shown for one in run.about()} == {CANDIDATE: 1, OTHER: 1}
+    assert run.began_at == began
+    assert steps(run)[0].since_ms == 1000.0
 
 
 # The look
 
 
-def test_a_look_that_shows_text_is_one_line_of_the_trail(
+def test_a_look_that_shows_text_is_one_line_of_the_trail_for_each_subject(
     store: MemoryStore, journal: AgentJournal, database: Database, traced: Trace
 ) -> None:
     some(store)
@@ -318,10 +397,40 @@ def test_a_look_that_shows_text_is_one_line_of_the_trail(
     store.recall("When could she start?", run_id="r-9")
     observe(store, "Wants to start early.", run_id="r-9")
     traced(by="user:bo")
-    assert looks(database) == [("user:bo", "look at run", "r-9", 4, None)]
+    seen = ("look at run", "r-9")
+    assert looks(database) == [
+        ("user:bo", *seen, 2, "c-81"),
+        ("user:bo", *seen, 1, "c-82"),
+        ("user:bo", *seen, 1, None),
+    ]
     store.forget(CANDIDATE, by="user:ines", reason="asked to")
     traced()
-    assert looks(database)[1:] == [("user:ines", "look at run", "r-9", 2, None)]
+    assert looks(database)[3:] == [("user:ines", *seen, 1, "c-82"), ("user:ines", *seen, 1, None)]
+
+
+def test_who_looked_at_a_run_is_found_by_whom_it_is_about(store: MemoryStore, desk: PrivacyDesk, traced: Trace) -> None:
+    safeguards = desk.safeguards()
+    desk.change_safeguards(replace(safeguards, preview_pseudonyms=True))
+    some(store)
+    store.recall("When could she start?", run_id="r-9")
+    assert "c-81" not in repr(traced(by="user:bo", key=bytes(16)).about())
+    (line,) = desk.trail(subject=CANDIDATE, act="look at run")
+    assert (line.by, line.reference, line.count) == ("user:bo", "r-9", 1)
+
+
+def test_a_look_at_very_many_subjects_is_one_line_without_a_subject(
+    store: MemoryStore, database: Database, traced: Trace
+) -> None:
+    many = [observation("Came.", subject=Subject("candidate", f"c-{n}"), run_id="r-9") for n in range(MOST_LINES + 1)]
+    store.remember_many(many)
+    traced()
+    assert looks(database) == [("user:ines", "look at run", "r-9", MOST_LINES + 1, None)]
+
+
+def test_a_page_that_is_drawn_again_leaves_no_line(store: MemoryStore, database: Database, traced: Trace) -> None:
+    observe(store, "Could start in May.", run_id="r-9")
+    assert traced(on_record=False).with_text == 1
+    assert looks(database) == []
 
 
 def test_a_look_that_shows_no_text_leaves_no_line(

@@ -82,11 +82,14 @@ def test_every_variable_is_read_by_its_name(monkeypatch: pytest.MonkeyPatch, tmp
     monkeypatch.setenv("MEMORY_HOME", str(tmp_path / "a b"))
     monkeypatch.setenv("MEMORY_LEDGER", str(tmp_path / "c d"))
     monkeypatch.setenv("MEMORY_ORG", "acme")
+    monkeypatch.setenv("MEMORY_SESSION_HOURS", "12")
+    monkeypatch.setenv("MEMORY_CONTACT", "the help desk")
     monkeypatch.setenv("MEMORY_EMBEDDER", "ollama:nomic-embed-text:v1.5")
     monkeypatch.setenv("OLLAMA_HOST", "http://ollama:11434")
     monkeypatch.setenv("APP_ENV", "production")
     monkeypatch.setenv("MODEL_PROVIDER", "openai")
     monkeypatch.setenv("MODEL_BASE_URL", "https://api.example.org/v1")
+    monkeypatch.setenv("MODEL_OUTSIDE", "true")
     monkeypatch.setenv("MODEL_FAST", "gpt-5-nano")
     monkeypatch.setenv("MODEL_BALANCED", "gpt-5-mini")
     monkeypatch.setenv("MODEL_DEEP", "gpt-5")
@@ -112,6 +115,7 @@ def test_every_variable_is_read_by_its_name(monkeypatch: pytest.MonkeyPatch, tmp
     assert read.app_env == "production"
     assert read.model_provider is Provider.OPENAI
     assert read.model_address == "https://api.example.org/v1"
+    assert read.model_outside is True
     assert [read.model_of(tier) for tier in Tier] == ["gpt-5-nano", "gpt-5-mini", "gpt-5"]
     assert read.has_model
     assert read.model_api_key.get_secret_value() == SECRET

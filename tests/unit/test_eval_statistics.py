@@ -17,6 +17,7 @@ from memory_core.evals.statistics import (
     KINDS,
     UNEXPLAINED,
     Z,
+    bootstrapped,
     case_scores,
     compared,
     kinds_of,
@@ -257,7 +258,11 @@ def test_two_evaluations_are_compared_by_the_cases_that_both_judged(
         found.first_better,
         found.p_value,
     )
-    assert back.difference == pytest.approx(-found.difference)
+    assert back.difference == -found.difference
+    assert (found.interval is None) is (len(both) < 2)
+    if found.interval is not None:
+        assert back.interval == pytest.approx((-found.interval[1], -found.interval[0]))
+    assert back.disagrees is found.disagrees
 
 
 @settings(max_examples=60)
@@ -281,6 +286,43 @@ def test_a_share_of_more_trials_is_the_same_share() -> None:
     found = compared(passes("+--") + passes("++", "2"), passes("++----") + passes("+", "2"))
     assert found is not None
     assert (found.cases, found.difference, found.differing, found.p_value) == (2, 0.0, (), 1.0)
+
+
+def test_two_that_pass_equally_often_differ_in_nothing_whatever_rounding_makes_of_thirds() -> None:
+    first = passes("+--") + passes("+--", "2") + passes("+--", "3") + passes("---", "4")
+    second = passes("---") + passes("---", "2") + passes("---", "3") + passes("+++", "4")
+    found = compared(first, second)
+    assert found is not None
+    assert (found.difference, found.disagrees) == (0.0, False)
+
+
+def test_a_mean_that_favours_one_and_a_count_that_favours_the_other_disagree() -> None:
+    """The second is better by one trial of ten in nine cases, the first by all ten in one."""
+    first = [one for case in range(9) for one in passes("+" * 8 + "--", str(case))] + passes("+" * 10, "9")
+    second = [one for case in range(9) for one in passes("+" * 9 + "-", str(case))] + passes("-" * 10, "9")
+    found = compared(first, second)
+    assert found is not None
+    assert found.difference == pytest.approx(0.01)
+    assert (found.first_better, found.second_better, found.disagrees) == (1, 9, True)
+    assert found.p_value < 0.05
+    assert found.interval is not None
+    assert found.interval[0] < 0 < found.interval[1]
+
+
+def test_the_bootstrap_interval_is_the_same_each_time_and_near_the_normal_one() -> None:
+    values = [0.1 * (place % 7) - 0.2 for place in range(210)]
+    found = bootstrapped(values)
+    assert found == bootstrapped(values)
+    assert found != bootstrapped(values, seed=1)
+    assert found is not None
+    mean = sum(values) / len(values)
+    spread = sqrt(sum((one - mean) ** 2 for one in values)) / len(values)
+    assert found == pytest.approx((mean - Z * spread, mean + Z * spread), abs=0.004)
+
+
+def test_of_fewer_than_two_values_there_is_no_bootstrap_interval_and_of_equal_ones_it_is_their_value() -> None:
+    assert bootstrapped([]) is bootstrapped([0.3]) is None
+    assert bootstrapped([0.25] * 4) == (0.25, 0.25)
 
 
 # Like with like

@@ -6,12 +6,7 @@ import copy
 import functools
 import json
 import re
-import subprocess
-import sys
-import threading
 from base64 import b64decode, b64encode
-from collections.abc import Iterator
-from http.server import BaseHTTPRequestHandler, HTTPServer
 from pathlib import Path
 from typing import Any
 
@@ -25,9 +20,10 @@ from hypothesis import strategies as st
 from memory_core.config import Settings, settings
 
 FOLDER = Path(__file__).resolve().parents[2] / "infrastructure"
-MANIFESTS = ("ollama.yaml", "workbench.yaml", "migrate.yaml", "sweep.yaml")
+MANIFESTS = ("ollama.yaml", "workbench.yaml", "migrate.yaml", "sweep.yaml", "ingress.yaml")
 PATCHES = ("secret-to-ollama", "secret-to-hosted", "configmap-to-ollama", "configmap-to-hosted")
 RUNBOOK = (FOLDER / "README.md").read_text(encoding="utf-8")
+SIGN_IN = (FOLDER.parent / "docs" / "sign-in.md").read_text(encoding="utf-8")
 OLDEST, NEWEST = "1.30", kubernetes_validate.latest_version()
 MODEL_SETTINGS = {
     *("MODEL_PROVIDER", "MODEL_BASE_URL", "MODEL_FAST", "MODEL_BALANCED", "MODEL_DEEP", "MODEL_API_KEY"),
@@ -38,6 +34,7 @@ KNOWN = {name.upper() for name in Settings.model_fields} | MODEL_SETTINGS
 COMMANDS = {
     "doctor",
     "eval",
+    "member",
     "pull",
     "smoke",
     "sweep",
@@ -236,7 +233,7 @@ def test_only_the_workbench_reaches_ollama() -> None:
     ]
 
 
-def test_nobody_reaches_the_workbench_but_by_port_forward() -> None:
+def test_only_the_ingress_controller_reaches_the_workbench() -> None:
     assert [each["kind"] for each in _documents("workbench.yaml")] == [
         "ConfigMap",
         "PersistentVolumeClaim",
@@ -245,13 +242,49 @@ def test_nobody_reaches_the_workbench_but_by_port_forward() -> None:
     ]
     policy = document("workbench.yaml", "NetworkPolicy")["spec"]
     labels = document("workbench.yaml", "Deployment")["spec"]["template"]["metadata"]["labels"]
-    assert policy == {"podSelector": {"matchLabels": labels}, "policyTypes": ["Ingress"]}
-    workbench = container("workbench.yaml")
-    assert "ports" not in workbench
-    port = workbench["command"][workbench["command"].index("--port") + 1]
-    assert f"kubectl port-forward deployment/memory-workbench {port}:{port}" in commands()
+    controller = {"namespaceSelector": {"matchLabels": {"kubernetes.io/metadata.name": "ingress-nginx"}}}
+    assert policy == {
+        "podSelector": {"matchLabels": labels},
+        "policyTypes": ["Ingress"],
+        "ingress": [{"from": [controller], "ports": [{"protocol": "TCP", "port": 8501}]}],
+    }
+
+
+def test_the_way_in_is_encrypted_and_leads_to_where_the_workbench_listens() -> None:
+    workbench, service = container("workbench.yaml"), document("ingress.yaml", "Service")["spec"]
+    assert workbench["command"] == [
+        *("python", "-m", "memory_core", "serve", "--address", "0.0.0.0", "--port", "8501"),
+    ]
+    assert workbench["ports"] == [{"name": "http", "containerPort": 8501}]
+    labels = document("workbench.yaml", "Deployment")["spec"]["template"]["metadata"]["labels"]
+    assert service == {"selector": labels, "ports": [{"name": "http", "port": 80, "targetPort": "http"}]}
+    ingress = document("ingress.yaml", "Ingress")["spec"]
+    (rule,), (tls,) = ingress["rules"], ingress["tls"]
+    assert tls["hosts"] == [rule["host"]]
+    assert f"kubectl create secret tls {tls['secretName']} --cert=tls.crt --key=tls.key" in commands()
+    assert f'redirect_uri = "https://{rule["host"]}/oauth2callback"' in SIGN_IN
+    (path,) = rule["http"]["paths"]
+    assert path["backend"]["service"] == {
+        "name": document("ingress.yaml", "Service")["metadata"]["name"],
+        "port": {"name": "http"},
+    }
+
+
+def test_whether_the_workbench_is_up_is_asked_where_nobody_has_to_sign_in() -> None:
     for probe in ("startupProbe", "readinessProbe", "livenessProbe"):
-        assert f'"http://127.0.0.1:{port}/_stcore/health"' in workbench[probe]["exec"]["command"][-1]
+        assert container("workbench.yaml")[probe]["httpGet"] == {"path": "/_stcore/health", "port": "http"}
+
+
+def test_the_sign_in_lies_where_the_workbench_looks_for_it() -> None:
+    (mount,) = [one for one in container("workbench.yaml")["volumeMounts"] if one["name"] == "sign-in"]
+    (volume,) = [one for one in pod("workbench.yaml")["volumes"] if one["name"] == "sign-in"]
+    image = (FOLDER / "Dockerfile").read_text(encoding="utf-8")
+    (folder,) = re.findall(r"^WORKDIR (\S+)$", image, re.M)
+    assert mount["mountPath"] == f"{folder}/.streamlit/{mount['subPath']}"
+    assert mount["readOnly"] is True
+    made = f"kubectl create secret generic {volume['secret']['secretName']} --from-file={mount['subPath']}"
+    assert made in commands()
+    assert (volume["secret"]["defaultMode"] & 0o007) == 0
 
 
 @pytest.mark.parametrize(
@@ -269,41 +302,6 @@ def test_no_container_has_more_rights_than_it_uses(name: str, kind: str) -> None
     }
 
 
-class Answering(BaseHTTPRequestHandler):
-    status = 200
-
-    def do_GET(self) -> None:
-        self.send_response(self.status if self.path == "/_stcore/health" else 404)
-        self.end_headers()
-
-    def log_message(self, *_: object) -> None:
-        pass
-
-
-@pytest.fixture
-def answering() -> Iterator[HTTPServer]:
-    server = HTTPServer(("127.0.0.1", 0), Answering)
-    thread = threading.Thread(target=server.serve_forever)
-    thread.start()
-    yield server
-    server.shutdown()
-    thread.join()
-    server.server_close()
-
-
-def test_the_workbenchs_probe_tells_up_from_down(answering: HTTPServer, monkeypatch: pytest.MonkeyPatch) -> None:
-    command = container("workbench.yaml")["livenessProbe"]["exec"]["command"]
-    assert command[:2] == ["python", "-c"]
-    script = command[2].replace(":8501/", f":{answering.server_port}/")
-
-    def is_up() -> bool:
-        return subprocess.run([sys.executable, "-c", script], capture_output=True, check=False).returncode == 0
-
-    assert is_up()
-    monkeypatch.setattr(Answering, "status", 503)
-    assert not is_up()
-
-
 # The configuration
 
 
@@ -317,7 +315,9 @@ def test_the_workbench_knows_every_variable_it_is_given() -> None:
     workbench, migrate = container("workbench.yaml"), container("migrate.yaml", "Job")
     given_names = configuration().keys() | patched_names | secret_keys(workbench).keys() | secret_keys(migrate).keys()
     assert given_names <= KNOWN
-    assert plain_variables(workbench) == plain_variables(migrate) == {"HOME": "/tmp"}
+    assert plain_variables(migrate) == {"HOME": "/tmp"}
+    # The last one is the server's own: uvicorn reads it.
+    assert plain_variables(workbench) == {"HOME": "/tmp", "FORWARDED_ALLOW_IPS": "10.0.0.0/8"}
 
 
 @pytest.mark.parametrize("environment", ["development", "production"])
@@ -336,8 +336,8 @@ def test_the_workbench_accepts_its_configuration(
     assert read.app_env == environment
 
 
-def test_the_configuration_is_of_development_until_there_is_a_sign_in() -> None:
-    assert configuration()["APP_ENV"] == "development"
+def test_the_configuration_is_of_production() -> None:
+    assert configuration()["APP_ENV"] == "production"
 
 
 def test_every_config_map_and_secret_is_the_one_of_the_runbook() -> None:

@@ -38,6 +38,26 @@ def test_a_page_imports_neither_the_database_nor_a_client_of_a_model(page: Path)
     assert reaches(page.read_text(encoding="utf-8")) == []
 
 
+# What Streamlit serves under an address that asks nobody who they are, and what it takes in.
+UNGUARDED = {
+    *("audio", "audio_input", "camera_input", "download_button", "file_uploader", "image", "logo", "pdf", "pyplot"),
+    *("cache_data", "chat_input", "iframe", "navigation", "video"),
+}
+
+
+def unguarded(source: str) -> set[str]:
+    return {node.attr for node in ast.walk(ast.parse(source)) if isinstance(node, ast.Attribute)} & UNGUARDED
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))
+def test_a_page_puts_nothing_where_anybody_could_fetch_it(page: Path) -> None:
+    assert unguarded(page.read_text(encoding="utf-8")) == set()
+
+
+def test_a_file_under_an_open_address_is_seen() -> None:
+    assert unguarded("import streamlit\nleft.download_button('x', b'')") == {"download_button"}
+
+
 @pytest.mark.parametrize(
     "source",
     [

@@ -6,12 +6,12 @@ import memory_core
 from memory_core import MemoryStore
 
 PUBLIC = """
-BadVector Block CallCancelled ChangedMeanwhile DatabaseBusy DatabaseError DatabaseReadOnly DatabaseUnavailable
-DeadlineExceeded Disclosure EmbeddedServerError EmbedderError EmbedderTimeout EmbedderUnavailable Erasure FoundSubject
-Gateway GatewayError Held HeldMemory InvalidRequest Kind LedgerUnusable Memory MemoryCoreError MemoryStore Message
-ModelBusy ModelNotConfigured ModelUnavailable NoVectorExtension NotMigrated OnHold Origin Overview PassedOver Purpose
-Ranking RateLimited Recall RecallMode RecalledMemory Refused Reply Restored Role Search SettingsError State Subject Tier
-Tool ToolCall Unauthorized UnsafeRole gateway_for
+AwaitingSecond BadVector Block CallCancelled ChangedMeanwhile DatabaseBusy DatabaseError DatabaseReadOnly
+DatabaseUnavailable DeadlineExceeded Disclosure EmbeddedServerError EmbedderError EmbedderTimeout EmbedderUnavailable
+Erasure Forbidden FoundSubject Gateway GatewayError Held HeldMemory Identity InvalidRequest Kind LedgerUnusable Memory
+MemoryCoreError MemoryStore Message ModelBusy ModelNotConfigured ModelUnavailable NoVectorExtension NotMigrated OnHold
+Origin Overview PassedOver Purpose Ranking RateLimited Recall RecallMode RecalledMemory Refused Reply Restored Role
+Search SettingsError State Subject Tier Tool ToolCall Unauthorized UnsafeRole gateway_for
 """
 
 
@@ -30,9 +30,9 @@ def parameters(method: str) -> list[str]:
 
 def test_the_stores_calls_take_what_the_contract_says() -> None:
     provenance = ["kind", "origin", "author", "run_id", "subject", "source", "created_at", "expires_at"]
-    assert parameters("remember") == ["text", *provenance]
+    assert parameters("remember") == ["text", *provenance, "commit_if"]
     assert parameters("recall") == [
-        *("query", "run_id", "limit", "token_budget", "kinds", "subject", "ranking", "purpose"),
+        *("query", "run_id", "limit", "token_budget", "kinds", "subject", "ranking", "purpose", "by", "because"),
     ]
     assert parameters("held") == ["subject", "by"]
     assert parameters("shown") == ["recall_id", "by"]

@@ -10,7 +10,7 @@ from memory_core import Kind, Purpose, Ranking, Subject
 from memory_core.errors import Refusal
 from memory_core.rules.request import MAX_QUERY, Request, recall_request
 
-FIELDS = ("query", "run_id", "limit", "token_budget", "kinds", "subject", "ranking", "purpose")
+FIELDS = ("query", "run_id", "limit", "token_budget", "kinds", "subject", "ranking", "purpose", "by", "because")
 any_text = st.text(alphabet=st.characters(exclude_categories=()), max_size=40)
 anything = st.recursive(
     st.none()
@@ -37,6 +37,8 @@ def requested(**changes: Any) -> Request | Refusal:
         "subject": None,
         "ranking": None,
         "purpose": "run",
+        "by": None,
+        "because": None,
     }
     return recall_request(**{**asked, **changes})
 
@@ -167,3 +169,38 @@ def test_a_refusal_does_not_repeat_the_query(before: str, after: str) -> None:
     answer = requested(query=f"{before}Marker7f3a{after}", limit=0)
     assert isinstance(answer, Refusal)
     assert "Marker7f3a" not in str(answer)
+
+
+# Who looks at a preview, and why
+
+
+def test_a_preview_may_say_who_looks_and_why() -> None:
+    taken = request(purpose="preview", by="user:bo", because="testing recall")
+    assert (taken.by, taken.because) == ("user:bo", "testing recall")
+    assert request(purpose="preview", by="user:bo", because="ä" * 200).because == "ä" * 200
+    unsaid = request(purpose="preview")
+    assert (unsaid.by, unsaid.because) == (None, None)
+
+
+@pytest.mark.parametrize(
+    ("by", "because", "told"),
+    [
+        ("user bo", None, ("identifier_shape", "by")),
+        ("", "testing", ("identifier_is_given", "by")),
+        (5, None, ("identifier_shape", "by")),
+        (None, "testing", ("because_is_somebodys", "by")),
+        ("user:bo", "", ("because_is_given", "because")),
+        ("user:bo", " \u200b\n", ("because_is_given", "because")),
+        ("user:bo", 5, ("because_is_given", "because")),
+        ("user:bo", "a\x00b", ("because_is_storable", "because")),
+        ("user:bo", "a\ud800", ("because_is_storable", "because")),
+        ("user:bo", "a" * 201, ("because_length", "because")),
+    ],
+)
+def test_who_and_why_are_refused_by_their_fields(by: object, because: object, told: tuple[str, str]) -> None:
+    assert refusal(purpose="preview", by=by, because=because) == told
+
+
+@pytest.mark.parametrize("given_", [{"by": "user:bo"}, {"because": "x"}, {"by": "user:bo", "because": "x"}, {"by": ""}])
+def test_a_run_is_recorded_as_such_and_says_neither(given_: dict[str, str]) -> None:
+    assert refusal(purpose="run", **given_) == ("only_a_preview_says_who_looks", next(iter(given_)))

@@ -38,10 +38,10 @@ def test_a_report_says_what_was_tried_and_then_what_it_came_to() -> None:
 
 | agent | pass@1 | pass^3 | cases | judged | not judged | ended |
 | --- | --- | --- | --- | --- | --- | --- |
-| intake | – | – | 1 | 0 of 3 | gateway.unavailable 3 | gateway.unavailable 3 |
-| screening | 0.750 [0.301, 0.954] | 0.000 [0.000, 0.793] | 2 | 4 of 6 | gateway.unavailable 2 | \
+| intake | – | – over 0 of 1 cases | 1 | 0 of 3 | gateway.unavailable 3 | gateway.unavailable 3 |
+| screening | 0.750 [0.301, 0.954] | 0.000 [0.000, 0.793] over 1 of 2 cases | 2 | 4 of 6 | gateway.unavailable 2 | \
 Completed 3, gateway.unavailable 2, ToolFailure 1 |
-| all | 0.750 [0.301, 0.954] | 0.000 [0.000, 0.793] | 3 | 4 of 9 | gateway.unavailable 5 | \
+| all | 0.750 [0.301, 0.954] | 0.000 [0.000, 0.793] over 1 of 3 cases | 3 | 4 of 9 | gateway.unavailable 5 | \
 gateway.unavailable 5, Completed 3, ToolFailure 1 |
 
 | agent | tool name | schema | arguments | order | final state | restraint | answer |
@@ -72,7 +72,7 @@ def test_an_evaluation_of_which_nothing_is_on_record_is_reported_as_such() -> No
     assert "- on record: 0 of 135 trials, interrupted\n- settings: none" in text
     assert "digest not reported" in text
     figures, _ = tables(text)
-    assert figures[2:] == [["all", "–", "–", "0", "0 of 0", "–", "–"]]
+    assert figures[2:] == [["all", "–", "– over 0 of 0 cases", "0", "0 of 0", "–", "–"]]
 
 
 def test_a_name_cannot_leave_its_cell() -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from memory_core.agents.arguments import ApplicationId, CandidateId, Grounds, JobId, Stage, Words
+from memory_core.agents.arguments import ApplicationId, CandidateId, Grounds, JobId, Name, Stage, Words
 from memory_core.agents.context import Context, ToolProblem, refuse
 from memory_core.agents.registry import tool
 from memory_core.db.workspace import STAGES, Row
@@ -26,7 +26,7 @@ def list_applications(context: Context, *, job_id: JobId, stage: Stage | None = 
 
 
 @tool(changes=False)
-def list_applications_of(context: Context, *, candidate: str) -> list[Row]:
+def list_applications_of(context: Context, *, candidate: Name) -> list[Row]:
     """List one candidate's applications, by the candidate's id or name. Use it for an application's id."""
     wanted = candidate.strip().casefold()
     found = [row for row in context.rows("candidate") if wanted and wanted in (row["id"], row["name"].casefold())]
@@ -87,15 +87,6 @@ def reject_application(context: Context, *, application_id: ApplicationId, reaso
     return context.change("application", application_id, stage="rejected")
 
 
-@tool(changes=True)
-def withdraw_application(context: Context, *, application_id: ApplicationId) -> Row:
-    """Record that the candidate withdrew an application. Not for a rejection."""
-    row = context.one("application", application_id)
-    if row["stage"] in ENDED:
-        raise ToolProblem(f"{application_id} is {row['stage']} already")
-    return context.change("application", application_id, stage="withdrawn")
-
-
 def _ground(context: Context, application: Row, given: str) -> Ground:
     """Return what a ground is; raises `ToolProblem` for one that is nothing, or is about another application."""
     name = given.strip().strip("[]").casefold()
@@ -105,10 +96,15 @@ def _ground(context: Context, application: Row, given: str) -> Ground:
         for row in context.rows(table, id=name):
             if row["application_id"] != application["id"]:
                 raise ToolProblem(f"{given} is about {row['application_id']}, not {application['id']}")
+            if name in context.own:
+                return Ground.OWN_WORDS  # such as an interview that this very run marked as held
             if table == "note":
                 return Ground.RECORD if row["author"].startswith("user:") else Ground.OWN_WORDS
             if row["status"] != "held":
                 raise ToolProblem(f"{given} is {row['status']}, so it was not held and is no ground")
+            feedback = context.rows("note", interview_id=name)
+            if not any(one["author"].startswith("user:") and one["id"] not in context.own for one in feedback):
+                raise ToolProblem(f"nobody recorded feedback on {given}, so it says nothing and is no ground")
             return Ground.RECORD
     raise ToolProblem(
         f"{given!r} is no note, feedback or interview; their ids begin with smp-n and smp-i",

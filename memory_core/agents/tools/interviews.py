@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from datetime import datetime, timedelta
+from datetime import UTC, datetime, timedelta
 from typing import Any
 
 from memory_core.agents.arguments import ApplicationId, Colleague, Day, InterviewId, InterviewKind, Minutes, Moment
@@ -130,5 +130,8 @@ def _require_free(
 
 
 def _end(row: Row) -> datetime:
-    ends_at: datetime = row["starts_at"] + timedelta(minutes=row["minutes"])
+    try:
+        ends_at: datetime = row["starts_at"] + timedelta(minutes=row["minutes"])
+    except OverflowError:
+        return datetime.max.replace(tzinfo=UTC)
     return ends_at

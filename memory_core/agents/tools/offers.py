@@ -49,7 +49,7 @@ def change_offer(
     """Change salary or start of an offer that is still a draft."""
     row = context.one("offer", offer_id)
     if row["status"] != "draft":
-        raise ToolProblem(f"{offer_id} is {row['status']}; only a draft can be changed, a sent one is withdrawn first")
+        raise ToolProblem(f"{offer_id} is {row['status']}; only a draft can be changed")
     given = {name: value for name, value in (("salary", salary), ("start_on", start_on)) if value is not None}
     if not given:
         raise ToolProblem("neither salary nor start_on is given; give what changes")
@@ -60,10 +60,10 @@ def change_offer(
 
 @tool(changes=True)
 def withdraw_offer(context: Context, *, offer_id: OfferId) -> Row:
-    """Withdraw an offer that is a draft or was sent."""
+    """Withdraw an offer that is still a draft. A sent one is for a person to withdraw."""
     row = context.one("offer", offer_id)
-    if row["status"] not in ("draft", "sent"):
-        raise ToolProblem(f"{offer_id} is {row['status']}; only drafts and sent offers can be withdrawn")
+    if row["status"] != "draft":
+        raise ToolProblem(f"{offer_id} is {row['status']}; only a draft can be withdrawn here, a person does the rest")
     return context.change("offer", offer_id, status="withdrawn")
 
 

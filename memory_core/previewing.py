@@ -1,0 +1,86 @@
+"""Previews: what a model would be shown, as an engineer may see it, each a disclosure with who looked and why."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import replace
+from uuid import UUID
+
+from memory_core.config import Settings
+from memory_core.db import database
+from memory_core.db.engine import organisation_transaction
+from memory_core.errors import Refusal, Refused
+from memory_core.leaving import what_may_leave
+from memory_core.model import Block, Kind, Purpose, Ranking, Recall, Subject
+from memory_core.prompt.block import rebuilt_block
+from memory_core.prompt.pseudonyms import Pseudonyms
+from memory_core.showing import shown_again
+from memory_core.store import MemoryStore
+from memory_core.veil import veil
+
+
+def preview(
+    org_id: str,
+    query: str,
+    *,
+    run_id: str,
+    by: str,
+    because: str,
+    key: bytes,
+    settings: Settings,
+    limit: int = 5,
+    token_budget: int | None = None,
+    kinds: Iterable[Kind | str] | None = None,
+    subject: Subject | None = None,
+    ranking: Ranking | str | None = None,
+) -> Recall:
+    """Return what the configured model would be shown; recorded as a disclosure to `by`, for the reason `because`.
+
+    Where the organisation requires it, persons stand under the pseudonyms of the session whose `key` this is; what is
+    recorded is of the real memories. What may not leave to a model outside is not shown. Raises `Refused` or a
+    `DatabaseError`.
+    """
+    engine = database.usable_engine(settings)
+    with MemoryStore.open(org_id, settings=settings) as store:
+        leaving = what_may_leave(engine, org_id, settings)
+        if leaving.observations_stay:
+            kinds = leaving.kinds_that_may_leave(kinds)
+            if not kinds:
+                reason = "are observations only, and the model is outside: the organisation has not let them leave"
+                raise Refused(Refusal(rule="observations_stay", field="kinds", reason=reason))
+        recall = store.recall(
+            query,
+            run_id=run_id,
+            limit=limit,
+            token_budget=token_budget,
+            kinds=kinds,
+            subject=subject,
+            ranking=ranking,
+            purpose=Purpose.PREVIEW,
+            by=by or "",
+            because=because or "",
+        )
+    with organisation_transaction(engine, org_id) as connection:
+        pseudonyms = veil(connection, org_id, key)
+    return recall if pseudonyms is None else _veiled(recall, pseudonyms)
+
+
+def shown_to(org_id: str, recall_id: UUID, *, by: str, key: bytes, settings: Settings) -> Block | None:
+    """Return the block of a recall as it may be seen in the session whose `key` this is; the look is on record."""
+    engine = database.usable_engine(settings)
+    return shown_again(engine, org_id, recall_id, by=by, folder=settings.ledger_folder, key=key)
+
+
+def _veiled(recall: Recall, pseudonyms: Pseudonyms) -> Recall:
+    seen = pseudonyms.memories([one.memory for one in recall.memories])
+    memories = tuple(replace(one, memory=memory) for one, memory in zip(recall.memories, seen, strict=True))
+    block = recall.block
+    if block is not None:
+        block = rebuilt_block(
+            [one.memory for one in memories if one.shown],
+            boundary=block.boundary,
+            mode=recall.mode,
+            reason=recall.reason,
+            omitted=block.omitted,
+        )
+    return replace(recall, memories=memories, block=block)

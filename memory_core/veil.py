@@ -1,0 +1,21 @@
+"""Under which names persons stand in what an engineer is shown."""
+
+from __future__ import annotations
+
+from sqlalchemy import Connection
+
+from memory_core.db import organisations, safeguards, subjects
+from memory_core.prompt.pseudonyms import Pseudonyms
+
+
+def veil(connection: Connection, org_id: str, key: bytes) -> Pseudonyms | None:
+    """Return a session's pseudonyms where the organisation requires them of previews; None where it does not.
+
+    A person is whoever has a person's type, or an observation about them.
+    """
+    if not safeguards.safeguards(connection, org_id).preview_pseudonyms:
+        return None
+    policy, observed = organisations.policy(connection, org_id), set(subjects.observed(connection, org_id))
+    named = subjects.named(connection, org_id)
+    persons = [one for one in named if policy.is_person(one.type) or one in observed]
+    return Pseudonyms([*persons, *sorted(observed.difference(named), key=str)], key)
