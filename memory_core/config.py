@@ -208,8 +208,11 @@ class Settings(BaseSettings):
 
     @property
     def model_is_outside(self) -> bool:
-        """Say whether what is sent to the chat model leaves the private network, by its address or as MODEL_OUTSIDE says."""
-        return self.model_outside or not is_inside(self.model_address)
+        """Say whether what is sent to the chat model leaves the private network: by its address, as MODEL_OUTSIDE says, or
+        since a local Ollama hands a model of that name on to its maker's cloud.
+        """
+        handed_on = any(self.model_of(tier).endswith(("-cloud", ":cloud")) for tier in Tier)
+        return self.model_outside or handed_on or not is_inside(self.model_address)
 
     def model_of(self, tier: Tier) -> str:
         """Return the model that serves a tier."""

@@ -19,7 +19,7 @@ from memory_core.evals.trial import Trial, by_ranking, read_memories, scratch
 from memory_core.gateway.conversation import ChunkKind, Message, Reply, Role
 from memory_core.gateway.pulling import pull
 from memory_core.identity import new_id
-from memory_core.model import Ranking
+from memory_core.model import Ranking, Recall
 from memory_core.rules.request import MAX_LIMIT
 from memory_core.store import MemoryStore
 
@@ -90,6 +90,7 @@ def run_chat(options: argparse.Namespace, chosen: Settings) -> None:
     gateway = gateway_for(org_id, settings=chosen)  # what is not configured is said before anything is disclosed
     run_id = options.run_id or f"chat-{new_id().hex[-12:]}"
     messages = []
+    recall: Recall | None = None
     if not options.no_memory:
         with MemoryStore.open(org_id, settings=chosen) as store:
             leaving = store.may_leave()
@@ -105,7 +106,16 @@ def run_chat(options: argparse.Namespace, chosen: Settings) -> None:
         if recall.block is not None:
             messages.append(Message.memories(recall.block))
     messages.append(Message(role=Role.USER, content=prompt))
-    with gateway.stream(messages, run_id=run_id, tier=options.tier) as answer:
+    shown = {one.memory.kind for one in recall.memories if one.shown} if recall is not None else set()
+
+    def may_send() -> bool:
+        """Say whether what was recalled may still be sent: nothing of it erased, its kinds still let leave."""
+        if not shown:
+            return True
+        with MemoryStore.open(org_id, settings=chosen) as store:
+            return not store.withdrawn(run_id) and shown <= set(store.may_leave().kinds_that_may_leave())
+
+    with gateway.stream(messages, run_id=run_id, tier=options.tier, may_send=may_send) as answer:
         for chunk in answer:
             if not options.json and (options.thinking or chunk.kind is ChunkKind.ANSWER):
                 sys.stdout.write(console.readable(chunk.text))

@@ -44,6 +44,7 @@ class Act(StrEnum):
     READ_EVALS = "read evals"
     READ_SETTINGS = "read the settings"
     CHANGE_SETTINGS = "change the settings"
+    CHANGE_SAFEGUARDS = "change the safeguards"
     READ_MEMBERS = "list members"
     CHANGE_MEMBERS = "add or remove members"
 
@@ -67,6 +68,7 @@ MAY: Mapping[Act, frozenset[Role]] = MappingProxyType(
         Act.READ_EVALS: frozenset({_E}),
         Act.READ_SETTINGS: frozenset({_D, _M, _A}),
         Act.CHANGE_SETTINGS: frozenset({_D, _M}),
+        Act.CHANGE_SAFEGUARDS: frozenset({_M}),  # no officer loosens what binds officers
         Act.READ_MEMBERS: frozenset({_M, _A}),
         Act.CHANGE_MEMBERS: frozenset({_M}),
     }

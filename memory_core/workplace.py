@@ -12,7 +12,7 @@ from typing import Any, TypeVar, cast
 from memory_core.config import Settings
 from memory_core.db import database, organisations, trail
 from memory_core.db.engine import organisation_transaction, transaction
-from memory_core.errors import Forbidden, Refused
+from memory_core.errors import Forbidden, Refusal, Refused
 from memory_core.identifiers import identifier_refusal
 from memory_core.membership import Members, standing_of
 from memory_core.privacy import PrivacyDesk
@@ -38,7 +38,7 @@ STORE: Mapping[str, ActOf] = {
 }
 DESK: Mapping[str, ActOf] = {
     "certificate": Act.READ_REGISTER,
-    "change_safeguards": Act.CHANGE_SETTINGS,
+    "change_safeguards": Act.CHANGE_SAFEGUARDS,
     "change_settings": Act.CHANGE_SETTINGS,
     "correct": Act.CORRECT,
     "decide": Act.DECIDE,
@@ -132,22 +132,37 @@ _refusals = Refusals()
 class Workplace:
     """An organisation and who uses it; `who` is None for the one local user of a workbench without a sign-in.
 
-    Nothing is remembered of what somebody may: membership and roles are looked up in the database at each call. What is
+    Nothing is remembered of what somebody may: membership and roles are looked up in the database at each call, and `still`
+    is asked who is signed in: a part of a page that is drawn anew by itself does not pass the page's gate again. What is
     refused is a line of the organisation's trail, and raises `Forbidden`.
     """
 
     def __init__(
-        self, org_id: str, who: Identity | None, *, settings: Settings, refusals: Refusals | None = None
+        self,
+        org_id: str,
+        who: Identity | None,
+        *,
+        settings: Settings,
+        still: Callable[[], Identity | Refusal | None] | None = None,
+        refusals: Refusals | None = None,
     ) -> None:
         if refused := identifier_refusal(org_id, field="org_id"):
             raise Refused(refused)
         self.org_id = org_id
         self.who = who
         self.settings = settings
+        self._still = still or (lambda: who)
         self._refusals = _refusals if refusals is None else refusals
 
     def standing(self) -> Standing | None:
-        """Return what they are in the organisation now, or None."""
+        """Return what they are in the organisation now, or None; raises `Refused` where they are not signed in any more."""
+        found = self._still()
+        if isinstance(found, Refusal):
+            raise Refused(found)
+        if found != self.who:
+            raise Refused(
+                Refusal(rule="somebody_is_signed_in", field="sign-in", reason="somebody else signed in; reload")
+            )
         return LOCAL if self.who is None else standing_of(self.org_id, self.who, settings=self.settings)
 
     def may(self, act: Act) -> bool:

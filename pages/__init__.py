@@ -5,7 +5,7 @@ from __future__ import annotations
 import ipaddress
 import shlex
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from typing import Any, TypeVar
 
@@ -121,6 +121,11 @@ def _signed_in(chosen: Settings) -> Identity:
     return found
 
 
+def _still(chosen: Settings) -> Identity | Refusal:
+    """Return who is signed in at this moment, or why nobody is any more."""
+    return identity_by(st.user.to_dict(), settings=chosen)
+
+
 def _visitor(who: Identity | None, chosen: Settings) -> Visitor:
     """Return the visitor in the organisation that they chose; says why there is none, and ends the page."""
     try:
@@ -142,7 +147,8 @@ def _visitor(who: Identity | None, chosen: Settings) -> Visitor:
         st.button("Sign out", on_click=st.logout)
         st.stop()
     links = st.sidebar.container()
-    work = Workplace(_organisation(known, chosen.memory_org), who, settings=chosen)
+    org_id = _organisation(known, chosen.memory_org, who=who, chosen=chosen)
+    work = Workplace(org_id, who, settings=chosen, still=None if who is None else lambda: _still(chosen))
     with explained():
         standing = work.standing()
     if standing is None:  # removed since the list was made
@@ -254,10 +260,12 @@ def figures(values: list[tuple[str, str, str]], *, width: int = FIGURE_WIDTH) ->
             st.metric(label, value, help=explanation, border=True, width=width)
 
 
-def _organisation(known: list[str], default: str) -> str:
+def _organisation(known: list[str], default: str, *, who: Identity | None, chosen: Settings) -> str:
     """Let the visitor choose one of their organisations; an address may name one, if it is theirs."""
     asked = st.query_params.get(ORGANISATION)
     if asked is not None and asked not in known:
+        with suppress(MemoryCoreError):  # so that it is a line of that organisation's trail, where there is one
+            Workplace(asked, who, settings=chosen).require(Act.OVERVIEW)
         st.error("The address names an organisation of which you are no member, or which is not here.")
         st.stop()
     remembered = st.session_state.get("org_id", default)

@@ -7,9 +7,10 @@ from collections.abc import Sequence
 from memory_core.characters import is_invisible
 from memory_core.errors import Refusal, Refused
 from memory_core.identifiers import identifier_refusal
-from memory_core.roles import Identity, Member, Role, Standing
+from memory_core.roles import LOCAL, Identity, Member, Role, Standing
 
 MAX_EMAIL = 254
+RESERVED = frozenset({LOCAL.name, "user:unnamed", "user:root"})
 
 
 def role_of(value: object) -> Role:
@@ -28,6 +29,9 @@ def name_refusal(name: object) -> Refusal | None:
     if not str(name).startswith("user:") or name == "user:":
         reason = "is what the trail calls them, and so begins with user:, such as user:ines"
         return Refusal(rule="name_is_a_users", field="name", reason=reason)
+    if name in RESERVED or name != str(name).lower():
+        reason = "must be in small letters, and none that the product itself writes into the trail"
+        return Refusal(rule="name_is_a_persons", field="name", reason=reason)
     return None
 
 

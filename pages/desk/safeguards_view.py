@@ -33,7 +33,8 @@ def show(visitor: Visitor, desk: PrivacyDesk, *, version: str) -> None:
         pseudonyms = st.toggle("Pseudonyms in previews", now.preview_pseudonyms, key=f"{place} pseudonyms")
         st.caption(
             "An engineer who previews a recall or opens a run is shown persons under pseudonyms, which last as long as the "
-            "visit. Whom the preview is a disclosure of stays on record, and a real run is always shown the real names."
+            "visit. Whom the preview is a disclosure of stays on record, and a real run is always shown the real names. It keeps "
+            "names out of sight; whoever knows a name can still ask for it and see which pseudonym answers."
         )
         last_change(changes, "preview_pseudonyms")
         left, right = st.columns([2, 1], vertical_alignment="bottom")
@@ -57,7 +58,7 @@ def show(visitor: Visitor, desk: PrivacyDesk, *, version: str) -> None:
             "left out of that unless they are let leave here; facts are sent. Where the model is inside, this changes nothing."
         )
         last_change(changes, "observations_leave")
-        if st.form_submit_button("Save the safeguards", disabled=not visitor.may(Act.CHANGE_SETTINGS)):
+        if st.form_submit_button("Save the safeguards", disabled=not visitor.may(Act.CHANGE_SAFEGUARDS)):
             new = replace(
                 now,
                 preview_pseudonyms=pseudonyms,
@@ -71,7 +72,7 @@ def show(visitor: Visitor, desk: PrivacyDesk, *, version: str) -> None:
 
 def save(visitor: Visitor, desk: PrivacyDesk, now: Safeguards, new: Safeguards, *, version: str) -> None:
     """Save the safeguards, as a change of what the session was shown."""
-    require(visitor, Act.CHANGE_SETTINGS)
+    require(visitor, Act.CHANGE_SAFEGUARDS)
     try:
         saved = desk.change_safeguards(new)
     except Refused as refused:

@@ -29,7 +29,7 @@ from pages.web.signing_out import SigningOut
 
 SCRIPT = Path(__file__).resolve().parents[2] / "app.py"
 FORGET_EVERY_S = 20.0
-MOST_CONNECTIONS = 500
+MOST_CONNECTIONS = 5000
 # Whatever files and environment say: each of these, set otherwise, would open something.
 PINNED: Mapping[str, object] = MappingProxyType(
     {

@@ -17,7 +17,7 @@ from streamlit.testing.v1 import AppTest
 
 from memory_core import Subject
 from memory_core.config import settings
-from memory_core.errors import Forbidden
+from memory_core.errors import Forbidden, Refusal, Refused
 from memory_core.evals import results
 from memory_core.latency import latency, recorded_prompts
 from memory_core.membership import Members
@@ -58,7 +58,14 @@ EXPECTED = {
     },
     Role.ENGINEER: {Act.OVERVIEW, Act.PREVIEW, Act.READ_RUNS, Act.READ_LATENCY, Act.READ_EVALS},
     Role.AUDITOR: {Act.OVERVIEW, Act.READ_REGISTER, Act.READ_TRAIL, Act.READ_SETTINGS, Act.READ_MEMBERS},
-    Role.ADMIN: {Act.OVERVIEW, Act.READ_SETTINGS, Act.CHANGE_SETTINGS, Act.READ_MEMBERS, Act.CHANGE_MEMBERS},
+    Role.ADMIN: {
+        Act.OVERVIEW,
+        Act.READ_SETTINGS,
+        Act.CHANGE_SETTINGS,
+        Act.CHANGE_SAFEGUARDS,
+        Act.READ_MEMBERS,
+        Act.CHANGE_MEMBERS,
+    },
 }
 PAGES = {
     "app.py": set(Role),
@@ -189,6 +196,24 @@ def test_a_role_that_was_removed_a_moment_ago_is_gone_also_for_an_open_desk(acme
     for call in (lambda: desk.held(Subject("candidate", "c-81")), desk.register.every, desk.trail):
         with pytest.raises(Forbidden):
             call()
+
+
+def test_whoever_signed_out_or_whose_session_is_over_does_nothing_with_what_is_still_open(
+    acme: MemoryStore, chosen: Any
+) -> None:
+    now: list[Identity | Refusal] = [WHO[Role.DPO]]
+    work = Workplace("acme", WHO[Role.DPO], settings=chosen, still=lambda: now[0])
+    desk, store = work.desk(), work.store()
+    assert desk.held(Subject("candidate", "c-81")).memories
+    for found in (Refusal(rule="session_is_not_over", field="sign-in", reason="you signed out"), WHO[Role.ENGINEER]):
+        now[0] = found
+        for call in (
+            lambda: desk.held(Subject("candidate", "c-81")),
+            lambda: store.find_subjects("c-81"),
+            work.standing,
+        ):
+            with pytest.raises(Refused):
+                call()
 
 
 def test_what_is_refused_is_one_line_of_the_trail_however_often_it_is_tried(
