@@ -33,8 +33,8 @@ def show(visitor: Visitor, desk: PrivacyDesk, *, version: str) -> None:
         pseudonyms = st.toggle("Pseudonyms in previews", now.preview_pseudonyms, key=f"{place} pseudonyms")
         st.caption(
             "An engineer who previews a recall or opens a run is shown persons under pseudonyms, which last as long as the "
-            "visit. Whom the preview is a disclosure of stays on record, and a real run is always shown the real names. It keeps "
-            "names out of sight; whoever knows a name can still ask for it and see which pseudonym answers."
+            "visit. Whom the preview is a disclosure of stays on record, and a real run is always shown the real names. It "
+            "keeps names out of sight; whoever knows a name can still ask for it and see which pseudonym answers."
         )
         last_change(changes, "preview_pseudonyms")
         left, right = st.columns([2, 1], vertical_alignment="bottom")
