@@ -83,7 +83,9 @@ def test_a_write_that_began_before_an_erasure_and_would_commit_after_it_is_refus
             [observation("Other7f3a.", subject=about("c-8")), observation("More7f3a.", subject=named)],
         )
         await_lock_waits(database, 2)
-        assert forget(open_store(clock=clock)).count == 1
+        erasing = side.submit(forget, open_store(clock=clock))  # which reads at its end whether a second officer is asked for
+        await_lock_waits(database, 3)
+    assert outcome(erasing).count == 1
     for write in (alone, in_bulk):
         with pytest.raises(Refused) as caught:
             outcome(write)
@@ -102,7 +104,9 @@ def test_a_write_that_was_refused_for_an_erasure_is_accepted_when_it_is_made_aga
     with held_up(database, LOCK_TABLE.format("organisation_setting")):
         write = side.submit(observe, store, "New.")
         await_lock_waits(database, 1)
-        forget(open_store())
+        erasing = side.submit(forget, open_store())
+        await_lock_waits(database, 2)
+    outcome(erasing)
     with pytest.raises(Refused):
         outcome(write)
     assert observe(store, "New.").text == "New."
@@ -182,7 +186,9 @@ def test_an_erasure_of_somebody_else_refuses_no_write_though_both_share_a_lock(
     with held_up(database, LOCK_TABLE.format("organisation_setting")):
         write = side.submit(observe, open_store(), "New.")
         await_lock_waits(database, 1)
-        assert forget(open_store(), twin).count == 1
+        erasing = side.submit(forget, open_store(), twin)
+        await_lock_waits(database, 2)
+    assert outcome(erasing).count == 1
     assert outcome(write).text == "New."
 
 
