@@ -83,7 +83,8 @@ def test_a_write_that_began_before_an_erasure_and_would_commit_after_it_is_refus
             [observation("Other7f3a.", subject=about("c-8")), observation("More7f3a.", subject=named)],
         )
         await_lock_waits(database, 2)
-        erasing = side.submit(forget, open_store(clock=clock))  # which reads at its end whether a second officer is asked for
+        # An erasure reads at its end whether a second officer is asked for.
+        erasing = side.submit(forget, open_store(clock=clock))
         await_lock_waits(database, 3)
     assert outcome(erasing).count == 1
     for write in (alone, in_bulk):
