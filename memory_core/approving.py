@@ -12,7 +12,7 @@ from uuid import UUID
 
 from sqlalchemy import Connection, Engine
 
-from memory_core.db import approvals, locks, organisations, safeguards, trail
+from memory_core.db import approvals, locks, members, organisations, safeguards, trail
 from memory_core.db.engine import organisation_transaction
 from memory_core.errors import AwaitingSecond, ChangedMeanwhile, Refusal, Refused
 from memory_core.identity import new_id
@@ -20,7 +20,10 @@ from memory_core.model import Subject
 from memory_core.rights import Approval, HeavyAct
 
 OPEN_FOR = timedelta(days=7)
+COUNTED_FOR = timedelta(days=1)  # what one officer erased alone, in one act or in several
 ASK, AGREE, DECLINE = "ask for a second officer", "agree as second officer", "decline as second officer"
+ERASING = frozenset({HeavyAct.ERASE, HeavyAct.CORRECT})
+ERASED_ON_RECORD = ("forget", "correct")  # the acts of the trail that they are
 Clock = Callable[[], datetime] | None
 
 
@@ -62,14 +65,27 @@ class SecondOfficer:
     ) -> None:
         """Go on where no second officer is asked for, or another has agreed to exactly what is `done`; else undo the act."""
         over = safeguards.safeguards(connection, self._org_id).four_eyes_over
-        if over is None or (act is HeavyAct.ERASE and count <= over):
+        if over is None:
             return
         now = _moment(connection, self._clock)
+        if act in ERASING and not self._is_over(connection, count, over, now=now):
+            return
         asked = _Asked(act=act, fingerprint=fingerprint_of(act, done), subject=subject, count=count, reason=reason)
         for one in approvals.asked(connection, self._org_id, act, asked.fingerprint, by=self._by):
-            if one.is_usable(now=now) and approvals.use(connection, self._org_id, one.approval_id, now=now):
+            if _holds(connection, one, now=now) and approvals.use(connection, self._org_id, one.approval_id, now=now):
                 return
         raise _NotAgreed(asked)
+
+    def _is_over(self, connection: Connection, count: int, over: int, *, now: datetime) -> bool:
+        """Say whether with `count` more the officer has erased more than `over` alone, within a day."""
+        if not count or count > over:
+            return count > over
+        organisations.enter(connection, self._org_id)
+        locks.await_records(connection, self._org_id)  # so that of two acts at once each counts the other
+        since = now - COUNTED_FOR
+        erased = trail.counted(connection, self._org_id, by=self._by, acts=ERASED_ON_RECORD, since=since)
+        agreed = approvals.counted(connection, self._org_id, by=self._by, acts=ERASING, since=since)
+        return erased - agreed + count > over
 
 
 def fingerprint_of(act: HeavyAct, done: Mapping[str, object]) -> bytes:
@@ -97,7 +113,7 @@ def _ask(engine: Engine, org_id: str, asked: _Asked, *, by: str, clock: Clock) -
         locks.await_records(connection, org_id)  # so that two presses of one button ask once
         now = _moment(connection, clock)
         before = approvals.asked(connection, org_id, asked.act, asked.fingerprint, by=by)
-        standing = next((one for one in before if one.waits(now=now) or one.is_usable(now=now)), None)
+        standing = next((one for one in before if one.waits(now=now) or _holds(connection, one, now=now)), None)
         declined = before[0] if before and before[0].agreed is False and standing is None else None
         if standing is None:
             standing = approvals.ask(
@@ -134,8 +150,8 @@ def decide(engine: Engine, org_id: str, approval_id: UUID, *, agreed: bool, by: 
         if found is None:
             reason = "is nothing that a second officer was asked for here"
             raise Refused(Refusal(rule="approval_exists", field="approval_id", reason=reason))
-        if found.asked_by == by:
-            reason = f"is {by}, who asked; somebody else has to decide"
+        if found.asked_by == by or not members.is_second(connection, org_id, by, asked_by=found.asked_by):
+            reason = f"is {by}; an officer who is somebody else than {found.asked_by}, who asked, has to decide"
             raise Refused(Refusal(rule="second_officer_is_another", field="by", reason=reason))
         if not approvals.decide(connection, org_id, approval_id, by=by, agreed=agreed, now=now):
             now_found = approvals.with_id(connection, org_id, approval_id) or found
@@ -152,6 +168,12 @@ def standing(connection: Connection, org_id: str, *, now: datetime) -> list[Appr
         last[one.act, one.fingerprint, one.asked_by] = one
     unused = (one for one in last.values() if one.used_at is None)
     return sorted(unused, key=lambda one: (one.asked_at, one.approval_id))
+
+
+def _holds(connection: Connection, one: Approval, *, now: datetime) -> bool:
+    """Say whether an act may be done on an agreement: it ends with the office of whoever gave it."""
+    by = one.decided_by or ""
+    return one.is_usable(now=now) and members.is_second(connection, one.org_id, by, asked_by=one.asked_by)
 
 
 def _record(connection: Connection, org_id: str, of: Approval, *, by: str, act: str, clock: Clock) -> None:

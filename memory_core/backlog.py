@@ -9,7 +9,7 @@ from uuid import UUID
 
 from sqlalchemy import Engine
 
-from memory_core.db import organisations, searches
+from memory_core.db import organisations, safeguards, searches
 from memory_core.db.engine import organisation_transaction
 from memory_core.embedders import BATCH, BATCH_LIMIT_S, Guarded, Vector
 from memory_core.embedding import Choice, Unserved
@@ -51,6 +51,7 @@ def embed_backlog(
     total = census.unembedded if among is None else len(among)
     pinned, dimensions = census.pinned_model, census.pinned_dimensions
     embedder = _chosen(choose, pinned)
+    _require_leave(engine, org_id, embedder)
     done, tried = 0, 0
     failures: list[EmbedderError] = []
     if progress:
@@ -118,6 +119,7 @@ def repin(engine: Engine, org_id: str, embedder: Guarded) -> None:
 
     Raises an `EmbedderError`, and then keeps the pin that stands.
     """
+    _require_leave(engine, org_id, embedder)
     dimensions = len(embedder.embed_documents(["dimensions"])[0])
     with organisation_transaction(engine, org_id) as connection:
         organisations.enter(connection, org_id)
@@ -130,6 +132,19 @@ def _chosen(choose: Choice, pinned: str | None) -> Guarded:
     if isinstance(chosen, Unserved):
         raise EmbedderUnavailable(f"nothing was embedded: {chosen.reason}")
     return chosen
+
+
+def _require_leave(engine: Engine, org_id: str, embedder: Guarded) -> None:
+    """Raise `EmbedderUnavailable` where memories would leave the private network and the organisation has not let them."""
+    if not embedder.is_outside:
+        return
+    with organisation_transaction(engine, org_id) as connection:
+        if safeguards.safeguards(connection, org_id).observations_leave:
+            return
+    reason = (
+        "is outside the private network, and the organisation has not let observations leave; use minilm, or Settings"
+    )
+    raise EmbedderUnavailable(f"nothing was embedded: {embedder.name} {reason}")
 
 
 def _batches(

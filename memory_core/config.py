@@ -211,8 +211,13 @@ class Settings(BaseSettings):
         """Say whether what is sent to the chat model leaves the private network: by its address, as MODEL_OUTSIDE says, or
         since a local Ollama hands a model of that name on to its maker's cloud.
         """
-        handed_on = any(self.model_of(tier).endswith(("-cloud", ":cloud")) for tier in Tier)
+        handed_on = any(is_handed_on(self.model_of(tier)) for tier in Tier)
         return self.model_outside or handed_on or not is_inside(self.model_address)
+
+    def embedder_is_outside(self, model: str) -> bool:
+        """Say the same of what an embedding model on Ollama is given."""
+        is_that_server = self.model_outside and not self.model_base_url
+        return is_that_server or is_handed_on(model) or not is_inside(self.ollama_host)
 
     def model_of(self, tier: Tier) -> str:
         """Return the model that serves a tier."""
@@ -245,6 +250,11 @@ class Settings(BaseSettings):
     def ledger_folder(self) -> Path:
         """The folder of the ledgers, outside the database and its backups."""
         return self.home / "ledger" if self.memory_ledger is None else self.memory_ledger.expanduser()
+
+
+def is_handed_on(model: str) -> bool:
+    """Say whether Ollama hands a model of that name on to its maker's cloud."""
+    return model.endswith(("-cloud", ":cloud"))
 
 
 def _expanded(path: Path) -> Path:

@@ -142,9 +142,15 @@ class Ollama:
 
 
 class Guarded:
-    """An embedder with a time limit, a check on every vector, and a pause after each failure."""
+    """An embedder with a time limit, a check on every vector, and a pause after each failure.
 
-    def __init__(self, embedder: Embedder, *, clock: Callable[[], float] = time.monotonic) -> None:
+    `is_outside` says that what it is given leaves the private network.
+    """
+
+    def __init__(
+        self, embedder: Embedder, *, is_outside: bool = False, clock: Callable[[], float] = time.monotonic
+    ) -> None:
+        self.is_outside = is_outside
         self._embedder = embedder
         self._clock = clock
         self._paused_until = -math.inf
@@ -241,6 +247,6 @@ def _minilm() -> Guarded:
 
 
 @cache
-def on_ollama(model: str, host: str) -> Guarded:
+def on_ollama(model: str, host: str, *, is_outside: bool) -> Guarded:
     """Return this process's client of one model on one server, with its one pause."""
-    return Guarded(Ollama(model, host))
+    return Guarded(Ollama(model, host), is_outside=is_outside)

@@ -41,8 +41,9 @@ def configured(settings: Settings) -> Choice:
             return by_name(setting, settings) if pinned in (None, setting) else Unserved(reason=ANOTHER_MODEL)
         if pinned is not None:
             return by_name(pinned, settings)
-        if _answers(Ollama(OLLAMA_MODEL, settings.ollama_host)):
-            return on_ollama(OLLAMA_MODEL, settings.ollama_host)
+        # A server outside is for somebody to name: nothing is sent there because it happens to answer.
+        if not settings.embedder_is_outside(OLLAMA_MODEL) and _answers(Ollama(OLLAMA_MODEL, settings.ollama_host)):
+            return _on_ollama(OLLAMA_MODEL, settings)
         return minilm() if MiniLM.is_installed() else Unserved(reason=NONE_CONFIGURED)
 
     return Choice(is_none=False, serve=serve)
@@ -70,8 +71,12 @@ def by_name(name: str, settings: Settings) -> Guarded | Unserved:
     if name == "minilm":
         return minilm() if MiniLM.is_installed() else Unserved(reason="MiniLM is not installed")
     if name.startswith("ollama:") and not identifier_refusal(name.removeprefix("ollama:"), field="model"):
-        return on_ollama(name.removeprefix("ollama:"), settings.ollama_host)
+        return _on_ollama(name.removeprefix("ollama:"), settings)
     return Unserved(reason=ANOTHER_MODEL)
+
+
+def _on_ollama(model: str, settings: Settings) -> Guarded:
+    return on_ollama(model, settings.ollama_host, is_outside=settings.embedder_is_outside(model))
 
 
 def _answers(server: Ollama) -> bool:

@@ -119,4 +119,5 @@ def _embedder(settings: Settings, pinned: str | None) -> Check:
     except EmbedderError as error:
         mend = f"ollama pull {pinned.removeprefix('ollama:')}" if pinned.startswith("ollama:") else "make install"
         return Check(part="Embedder", ok=False, stops_runs=False, found=f"{pinned}: {error}", mend=mend)
-    return Check(part="Embedder", ok=True, found=f"{pinned} answers")
+    where = ", outside the private network" if served.is_outside else ""
+    return Check(part="Embedder", ok=True, found=f"{pinned} answers{where}")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from datetime import datetime, timedelta
 from typing import Any
 
@@ -23,6 +24,7 @@ from memory_core.figures import (
     Prompt,
 )
 from memory_core.selection import Loading, Outcome, Selection
+from memory_core.veil import veil
 
 CALLS_FOR_P99 = 100  # with fewer, the 99th percentile is the slowest call or the one before it
 MOST_POINTS = 2000
@@ -35,14 +37,28 @@ WIDTHS = [
 ]
 
 
-def latency(org_id: str, selection: Selection, *, settings: Settings, now: datetime | None = None) -> Latency:
+def latency(
+    org_id: str,
+    selection: Selection,
+    *,
+    settings: Settings,
+    key: bytes | None = None,
+    now: datetime | None = None,
+) -> Latency:
     """Return what the calls that were recorded up to now say; without `now` the database's clock decides.
 
-    Raises a `DatabaseError` or an `EmbeddedServerError`, each with what to do.
+    With a session's `key`, a run's id that names somebody stands under a pseudonym where the organisation requires that of
+    previews. Raises a `DatabaseError` or an `EmbeddedServerError`, each with what to do.
     """
     with organisation_transaction(database.usable_engine(settings), org_id) as connection:
         call_figures.look_only(connection)
-        return _latency(connection, org_id, selection, settings=settings, now=now or organisations.moment(connection))
+        at = now or organisations.moment(connection)
+        seen = _latency(connection, org_id, selection, settings=settings, now=at)
+        median, pseudonyms = seen.median_call, veil(connection, org_id, key) if key else None
+        if median is None or pseudonyms is None:
+            return seen
+        (veiled,) = pseudonyms.names_in([median.run_id])
+        return replace(seen, median_call=replace(median, run_id=veiled or median.run_id))
 
 
 def _latency(

@@ -49,7 +49,7 @@ class Members:
         with self._change() as connection:
             standing = members.standing(connection, self.org_id, identity)
             taken = members.name_taken(connection, self.org_id, name, identity)
-            if refused := adding_refusal(chosen, name, standing=standing, name_taken=taken):
+            if refused := adding_refusal(chosen, name, by=self.by, standing=standing, name_taken=taken):
                 raise Refused(refused)
             added = members.add(
                 connection,

@@ -36,11 +36,15 @@ def preview(
 ) -> Recall:
     """Return what the configured model would be shown; recorded as a disclosure to `by`, for the reason `because`.
 
-    Where the organisation requires it, persons stand under the pseudonyms of the session whose `key` this is; what is
-    recorded is of the real memories. What may not leave to a model outside is not shown. Raises `Refused` or a
-    `DatabaseError`.
+    Where the organisation requires it, persons stand under the pseudonyms of the session whose `key` this is, in the
+    question too, of which names are left out; what is recorded is of the real memories. What may not leave to a model
+    outside is not shown. Raises `Refused` or a `DatabaseError`.
     """
     engine = database.usable_engine(settings)
+    with organisation_transaction(engine, org_id) as connection:
+        pseudonyms = veil(connection, org_id, key)
+    if pseudonyms is not None and isinstance(query, str):
+        query = pseudonyms.question(query)
     with MemoryStore.open(org_id, settings=settings) as store:
         leaving = what_may_leave(engine, org_id, settings)
         if leaving.observations_stay:
@@ -61,7 +65,7 @@ def preview(
             because=because or "",
         )
     with organisation_transaction(engine, org_id) as connection:
-        pseudonyms = veil(connection, org_id, key)
+        pseudonyms = veil(connection, org_id, key)  # again: somebody may have come to be known meanwhile
     return recall if pseudonyms is None else _veiled(recall, pseudonyms)
 
 

@@ -11,6 +11,7 @@ from uuid import UUID
 from sqlalchemy import Connection, Engine
 
 from memory_core.answering import answered_request
+from memory_core.approving import four_eyes
 from memory_core.characters import has_surrogate, is_blank
 from memory_core.db import held, ledger, locks, measures, memories, organisations, requests, trail
 from memory_core.db.engine import organisation_transaction
@@ -19,7 +20,7 @@ from memory_core.identifiers import identifier_refusal
 from memory_core.identity import new_id
 from memory_core.model import Memory, Origin
 from memory_core.restoring import RestoreWatch, try_to_copy_out
-from memory_core.rights import LedgerAct, MeasureKind, TrailEntry
+from memory_core.rights import HeavyAct, LedgerAct, MeasureKind, TrailEntry
 from memory_core.rules.admission import Correction, Draft, admitted
 from memory_core.rules.erasure import reason_refusal
 from memory_core.rules.retention import is_due
@@ -43,13 +44,17 @@ def correct(
     """Put a corrected memory in the place of another, whose text goes; returns the new one.
 
     `author` is the person who states what is right (`user:…`), `by` who records it. It expires when the old one would
-    have, is restricted as that was, and says what it replaces. Raises `OnHold` for a memory on hold.
+    have, is restricted as that was, and says what it replaces. Raises `OnHold` for a memory on hold, or `AwaitingSecond`
+    where another officer has to agree, since a correction erases what was said before.
     """
     refused = identifier_refusal(by, field="by") or reason_refusal(reason)
     if refused:
         raise Refused(refused)
     given = clock() if clock else None
-    with organisation_transaction(engine, org_id) as connection:
+    with (
+        four_eyes(engine, org_id, by=by, clock=clock) as second,
+        organisation_transaction(engine, org_id) as connection,
+    ):
         RestoreWatch(org_id, folder).require_sound_as_far_as_known(connection)
         now = given or organisations.moment(connection)
         old = _with_text(connection, org_id, memory_id, now=now)
@@ -90,6 +95,14 @@ def correct(
             why = "says what another memory of the same person about the same subject says already; nothing was changed"
             raise Refused(Refusal(rule="correction_says_something_new", field="text", reason=why))
         held.forget_each(connection, org_id, [memory_id], by=by, reason=reason, at=now)
+        second.require(
+            connection,
+            HeavyAct.CORRECT,
+            {"memory": str(memory_id), "text": text, "author": author, "reference": reference},
+            subject=old.subject,
+            count=1,
+            reason=reason,
+        )
         line = trail.record(
             connection,
             org_id,

@@ -217,6 +217,7 @@ class HeavyAct(StrEnum):
     """What a second officer may have to agree to."""
 
     ERASE = "erase"
+    CORRECT = "correct"  # which erases what the memory said
     LIFT = "lift a hold"
     RELEASE = "hand out a package"
 

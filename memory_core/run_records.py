@@ -154,3 +154,4 @@ class FoundRun:
     termination: str | None
     shown: int  # memories disclosed to it
     wrote: int  # memories with this run as theirs
+    is_veiled: bool = False  # its id names somebody, and a pseudonym stands in its place: it cannot be opened by that

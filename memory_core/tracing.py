@@ -26,6 +26,7 @@ from memory_core.run_records import CallOutcome, FoundRun, ModelCallFacts, RunFa
 from memory_core.veil import veil
 
 LOOK = "look at run"
+NAMES_SOMEBODY = "names somebody, and this organisation requires pseudonyms; a data protection officer can open it"
 MOST_RECALLS = 100  # that are rebuilt at once; a run of this product's own loop makes a few
 MOST_LINES = 50  # of the trail that one look leaves, one for each subject; of more subjects it is one line in all
 
@@ -207,18 +208,30 @@ def found_runs(
     agent: str | None = None,
     termination: str | None = None,
     limit: int = 100,
+    key: bytes | None = None,
     settings: Settings,
 ) -> list[FoundRun]:
     """Return the runs in whose id stands what was typed, newest first, also those that other software made.
 
     What only calls to the model name as a run is found by its id alone, and not among all. `agent` and `termination`
-    (`running`: without an end) are of this product's own loop only. Raises a `DatabaseError` or an `EmbeddedServerError`,
-    each with what to do.
+    (`running`: without an end) are of this product's own loop only. With a session's `key`, a run whose id names somebody
+    is not found by that, and stands under a pseudonym, where the organisation requires that of previews. Raises a
+    `DatabaseError` or an `EmbeddedServerError`, each with what to do.
     """
     if not isinstance(typed, str):
         raise Refused(Refusal(rule="run_id_is_text", field="typed", reason="must be a string"))
+    wanted = typed.strip()
     with organisation_transaction(database.usable_engine(settings), org_id) as connection:
-        return agent_runs.found(connection, org_id, typed.strip(), agent=agent, termination=termination, limit=limit)
+        found = agent_runs.found(connection, org_id, wanted, agent=agent, termination=termination, limit=limit)
+        pseudonyms = veil(connection, org_id, key) if key and found else None
+    if pseudonyms is None:
+        return found
+    veiled = zip(found, pseudonyms.names_in([one.run_id for one in found]), strict=True)
+    return [
+        one if name is None else replace(one, run_id=name, is_veiled=True)
+        for one, name in veiled
+        if name is None or not wanted
+    ]
 
 
 def agents_on_record(org_id: str, *, settings: Settings) -> list[str]:
@@ -245,7 +258,8 @@ def trace(
     newest are rebuilt, or those of a later `page`; what is counted is of them all.
 
     `by` is who looks. With a session's `key`, persons stand under its pseudonyms where the organisation requires that of
-    previews. Raises `Refused` where nothing is known of the run id, `Restored` while the database is behind its
+    previews. Raises `Refused` where nothing is known of the run id, or it names somebody who is to stand under one,
+    `Restored` while the database is behind its
     ledger, or another error of the database with what to do.
     """
     if refused := identifier_refusal(org_id, field="org_id") or identifier_refusal(by, field="by"):
@@ -265,6 +279,8 @@ def trace(
             named = subjects.named(connection, org_id, theirs) if theirs else []
             found = replace(found, names={one: one for one in named})
         elif pseudonyms := veil(connection, org_id, key):
+            if pseudonyms.names_in([run_id]) != [None]:
+                raise Refused(Refusal(rule="run_id_names_nobody", field="run_id", reason=NAMES_SOMEBODY))
             found = _veiled(found, pseudonyms)
         if on_record:
             _record(connection, org_id, run_id, looked_at, by=by, now=found.at if clock else None)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import functools
+import inspect
 import math
 import threading
 import time
@@ -33,8 +33,6 @@ STORE: Mapping[str, ActOf] = {
     "forget": Act.FORGET,
     "held": Act.LOOK,
     "overview": Act.OVERVIEW,
-    "recall": Act.PREVIEW,
-    "shown": Act.PREVIEW,
 }
 DESK: Mapping[str, ActOf] = {
     "certificate": Act.READ_REGISTER,
@@ -106,24 +104,28 @@ REFUSAL_EVERY_S = 60.0  # of one person at one act
 MOST_REMEMBERED = 10_000
 
 
+NOBODY = "identity:nobody"  # as the trail has whoever did not sign in
+
+
 class Refusals:
     """Which refusals were recorded a moment ago, so that a page that is reloaded does not flood the trail. Thread-safe."""
 
     def __init__(self, *, monotonic: Callable[[], float] = time.monotonic) -> None:
         self._monotonic = monotonic
-        self._told: dict[tuple[bytes, str, Act], float] = {}
+        self._told: dict[tuple[str, str, str], float] = {}  # who, in which organisation, what
         self._telling = threading.Lock()
 
-    def is_new(self, refusal: tuple[bytes, str, Act]) -> bool:
-        """Say whether a refusal is worth a line, and remember that it was asked."""
-        now = self._monotonic()
+    def is_new(self, refusal: tuple[str, str, str]) -> bool:
+        """Say whether a refusal is worth a line."""
         with self._telling:
-            if now - self._told.get(refusal, -math.inf) < REFUSAL_EVERY_S:
-                return False
+            return self._monotonic() - self._told.get(refusal, -math.inf) >= REFUSAL_EVERY_S
+
+    def add(self, refusal: tuple[str, str, str]) -> None:
+        """Remember that a refusal has its line."""
+        with self._telling:
             if len(self._told) >= MOST_REMEMBERED:
                 self._told.clear()
-            self._told[refusal] = now
-            return True
+            self._told[refusal] = self._monotonic()
 
 
 _refusals = Refusals()
@@ -197,23 +199,54 @@ class Workplace:
         return cast("Members", _Guarded(members, MEMBERS, self.require))
 
     def call(self, function: Callable[..., Answer], *given: Any, **named: Any) -> Answer:
-        """Call one of the functions of an organisation, checked."""
+        """Call one of the functions of an organisation, checked and in their name.
+
+        What takes a session's `key` puts persons under pseudonyms with it: whoever may not look at subjects has to give one.
+        """
         act = FUNCTIONS.get(f"{function.__module__}.{function.__qualname__}")
         if act is None:
             raise Forbidden(f"call {function.__qualname__}")
-        self.require(act)
-        return function(self.org_id, *given, settings=self.settings, **named)
+        standing = self.require(act)
+        if "key" in _parameters(function) and named.get("key") is None and not standing.may(Act.LOOK):
+            raise Forbidden(f"call {function.__qualname__} without a key")
+        return function(self.org_id, *given, settings=self.settings, **_in_their_name(function, named, standing))
 
     def _record_refusal(self, act: Act, standing: Standing | None) -> None:
-        if self.who is None or not self._refusals.is_new((self.who.digest, self.org_id, act)):
+        if self.who is not None:
+            record_refusal(
+                self.org_id,
+                self.who,
+                act.value,
+                settings=self.settings,
+                name=standing.name if standing else None,
+                refusals=self._refusals,
+            )
+
+
+def record_refusal(
+    org_id: str,
+    who: Identity | None,
+    what: str,
+    *,
+    settings: Settings,
+    name: str | None = None,
+    refusals: Refusals = _refusals,
+) -> None:
+    """Leave a line of an organisation's trail that somebody was refused something; the same again only after a minute.
+
+    An organisation that is in an address only has no trail. Raises a `DatabaseError`, and then it is not on record.
+    """
+    by = name or (NOBODY if who is None else who.short)
+    refusal = (by, org_id, what)
+    if not refusals.is_new(refusal):
+        return
+    engine = database.usable_engine(settings)
+    with transaction(engine) as connection:
+        if org_id not in organisations.listed(connection):
             return
-        by = standing.name if standing else self.who.short
-        engine = database.usable_engine(self.settings)
-        with transaction(engine) as connection:
-            if self.org_id not in organisations.listed(connection):
-                return  # an organisation that is in an address only
-        with organisation_transaction(engine, self.org_id) as connection:
-            trail.record(connection, self.org_id, by=by, act="refused", reason=act.value, now=None)
+    with organisation_transaction(engine, org_id) as connection:
+        trail.record(connection, org_id, by=by, act="refused", reason=what, now=None)
+    refusals.add(refusal)
 
 
 class _Guarded:
@@ -237,14 +270,22 @@ class _Guarded:
         act = acts.get(name)
         if act is None:
             raise Forbidden(f"call {name}")
-        method = getattr(of, name)
 
-        @functools.wraps(method)
         def checked(*given: Any, **named: Any) -> Any:
-            require(act(named) if callable(act) else act)
-            return method(*given, **named)
+            standing = require(act(named) if callable(act) else act)
+            method = getattr(of, name)
+            return method(*given, **_in_their_name(method, named, standing))
 
         return checked
 
     def __setattr__(self, name: str, value: object) -> None:
         raise Forbidden(f"change {name}")
+
+
+def _in_their_name(method: Callable[..., Any], named: Mapping[str, Any], standing: Standing) -> Mapping[str, Any]:
+    """Return what a call is given, with `by` as whoever makes it: nobody acts or looks in another's name."""
+    return {**named, "by": standing.name} if "by" in _parameters(method) else named
+
+
+def _parameters(method: Callable[..., Any]) -> Mapping[str, inspect.Parameter]:
+    return inspect.signature(method).parameters

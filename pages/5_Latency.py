@@ -13,6 +13,7 @@ from memory_core.units import in_bytes, in_time, in_utc, in_width, tokens_per_se
 from pages import explained, figures, gate, plain, safe_frame
 from pages.charts import latency as charts
 from pages.charts import shown
+from pages.recall.session import key_for
 
 FILTERS = {"tier": Tier, "loading": Loading, "outcome": Outcome}
 DEFINITIONS = f"""
@@ -246,7 +247,7 @@ visitor = gate(Act.READ_LATENCY, title="Latency")
 st.title("Latency")
 chosen = from_address()
 with explained():
-    seen = visitor.call(latency, chosen)
+    seen = visitor.call(latency, chosen, key=key_for(visitor))
 if not visitor.settings.has_model:
     st.warning("No model can be called now; what is on record is shown all the same.")
     plain(str(ModelNotConfigured()))

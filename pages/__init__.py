@@ -152,6 +152,8 @@ def _visitor(who: Identity | None, chosen: Settings) -> Visitor:
     with explained():
         standing = work.standing()
     if standing is None:  # removed since the list was made
+        with suppress(MemoryCoreError):
+            work.require(Act.OVERVIEW)  # so that it is on record
         st.error("You are no member of this organisation any more.")
         st.stop()
     visitor = Visitor(work=work, author=standing.name)

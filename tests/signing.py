@@ -54,12 +54,12 @@ def _read(files: list[str]) -> None:
 
 
 def claims(subject: str, *, origin: str, **others: Any) -> dict[str, Any]:
-    """Return what Streamlit keeps of a sign-in a minute ago; None takes a claim out."""
+    """Return what Streamlit keeps of a sign-in just now; None takes a claim out."""
     usual = {
         "iss": ISSUER,
         "sub": subject,
         "aud": CLIENT_ID,
-        "iat": int(time.time()) - 60,
+        "iat": int(time.time()),
         "exp": int(time.time()) + 3540,
         "nonce": f"nonce-of-{subject}",
         "email": f"{subject}@example.test",

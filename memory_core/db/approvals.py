@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from datetime import datetime
 from typing import Any
 from uuid import UUID
 
-from sqlalchemy import Connection, Row, Select, insert, select, update
+from sqlalchemy import Connection, Row, Select, func, insert, select, update
 
 from memory_core.db.tables import approval
 from memory_core.model import Subject
@@ -94,6 +95,17 @@ def use(connection: Connection, org_id: str, approval_id: UUID, *, now: datetime
         .values(used_at=now)
     )
     return bool(connection.execute(statement).rowcount)
+
+
+def counted(connection: Connection, org_id: str, *, by: str, acts: Iterable[HeavyAct], since: datetime) -> int:
+    """Return how many memories an officer's acts were about that another has agreed to and that were done since."""
+    total = select(func.coalesce(func.sum(approval.c.count), 0)).where(
+        approval.c.org_id == org_id,
+        approval.c.asked_by == by,
+        approval.c.act.in_([act.value for act in acts]),
+        approval.c.used_at > since,
+    )
+    return int(connection.scalar(total) or 0)
 
 
 def waiting(connection: Connection, org_id: str, *, now: datetime) -> list[Approval]:

@@ -92,6 +92,23 @@ def name_taken(connection: Connection, org_id: str, name: str, identity: Identit
     return connection.scalar(others.limit(1)) is not None
 
 
+def is_second(connection: Connection, org_id: str, name: str, *, asked_by: str) -> bool:
+    """Say whether a name is that of an officer, at this moment, who is another person than the one who asked.
+
+    A person who was given a second name is the same one. Names that no member ever had are told apart as they are: a
+    caller in Python goes by such.
+    """
+    rows = connection.execute(
+        select(member.c.name, member.c.identity, member.c.role, member.c.removed_at).where(
+            member.c.org_id == org_id, member.c.name.in_([name, asked_by])
+        )
+    ).all()
+    theirs = [row for row in rows if row.name == name]
+    is_officer = not theirs or any(row.role == Role.DPO and row.removed_at is None for row in theirs)
+    asking = {row.identity for row in rows if row.name == asked_by}
+    return name != asked_by and is_officer and asking.isdisjoint(row.identity for row in theirs)
+
+
 def _standing(identity: Identity) -> tuple[ColumnElement[bool], ...]:
     return member.c.identity == identity.digest, member.c.removed_at.is_(None)
 

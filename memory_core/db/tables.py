@@ -954,7 +954,9 @@ approval = Table(
     Column("used_at", INSTANT),
     PrimaryKeyConstraint("org_id", "approval_id", name="approval_pkey"),
     ForeignKeyConstraint(["org_id"], ["organisation.org_id"], name="approval_of_an_organisation"),
-    CheckConstraint("act IN ('erase', 'hand out a package', 'lift a hold')", name="act_to_agree_to_is_known"),
+    CheckConstraint(
+        "act IN ('correct', 'erase', 'hand out a package', 'lift a hold')", name="act_to_agree_to_is_known"
+    ),
     CheckConstraint("octet_length(fingerprint) = 32", name="fingerprint_length"),
     CheckConstraint("(subject_type IS NULL) = (subject_id IS NULL)", name="approval_names_type_and_id_or_neither"),
     CheckConstraint(

@@ -21,6 +21,7 @@ _TOKEN = re.compile(rf"[{UNSPACED_RANGES}]+|[^\s{UNSPACED_RANGES}]+")
 _BEFORE = re.compile(r"""["'“‘«„(\[{<*_#/–—-]*""")
 _AFTER = re.compile(r"""(?:['’]s)?["'”’»)\]}>*_/.,:;!?…–—-]*\Z""")
 _JOINING = frozenset({"", ","})  # what may stand between two words of one name, beside a space
+_PSEUDONYM = re.compile(rf"\bperson-[0-9a-f]{{{DIGITS}}}\b")
 _REPEATED = re.compile(r"(person-[0-9a-z]+)(?:[\s,]+\1)+(?![0-9a-z-])")
 
 
@@ -58,6 +59,29 @@ class Pseudonyms:
         Of several who may be meant it is whom the text is `about`, else it says that it is unclear.
         """
         return _Replacing(self, perhaps_named(self._persons, [text])).text(text, about)
+
+    def question(self, text: str) -> str:
+        """Return what is to be searched for: persons by the pseudonyms that were typed, and nobody by a name.
+
+        A name that was typed finds nothing: what comes first would say whose it is.
+        """
+        replacing = _Replacing(self, perhaps_named(self._persons, [text]))
+        typed = set(_PSEUDONYM.findall(text))
+        meant = {name: one for one in self._persons if (name := self.of(one)) in typed} if typed else {}
+        pieces, at = [], 0
+        for found in _PSEUDONYM.finditer(text):
+            person = meant.get(found.group())
+            pieces += [
+                replacing.text(text[at : found.start()], None),
+                (person.label or person.id) if person else found.group(),
+            ]
+            at = found.end()
+        return "".join([*pieces, replacing.text(text[at:], None)])
+
+    def names_in(self, identifiers: Sequence[str]) -> list[str | None]:
+        """Return for each identifier a pseudonym in its place where it has somebody's name or id in it, else None."""
+        replacing = _Replacing(self, perhaps_named(self._persons, identifiers))
+        return [None if (veiled := replacing.identifier(one)) == one else veiled for one in identifiers]
 
     def memories(self, memories: Sequence[Memory]) -> list[Memory]:
         """Return memories without a real name: of text, dispute, subject and identifiers; a source is left out."""

@@ -11,8 +11,12 @@ from memory_core.roles import Identity
 AHEAD_S = 300  # by which a provider's clock may be ahead of ours
 
 
-def identity_of(claims: Mapping[str, object], *, now: datetime, session: timedelta) -> Identity | Refusal:
+def identity_of(
+    claims: Mapping[str, object], *, now: datetime, session: timedelta, since: datetime | None = None
+) -> Identity | Refusal:
     """Return who somebody is by the claims of their sign-in, or why that is not known (any more).
+
+    A sign-in lasts as long as a `session`, and where `since` is given it must not be older than that.
 
     The signature, the audience and the nonce were checked when the claims came in. An e-mail address that is given must be
     verified, although nothing is decided by it: an account with somebody else's address is an account to keep out.
@@ -36,5 +40,8 @@ def identity_of(claims: Mapping[str, object], *, now: datetime, session: timedel
     if now - at >= session:
         hours = session.total_seconds() / 3600
         reason = f"you signed in more than {hours:g} hours ago; sign in again"
+        return Refusal(rule="session_is_not_over", field="sign-in", reason=reason)
+    if since is not None and at < since:
+        reason = "the workbench was started anew since you signed in; sign in again"
         return Refusal(rule="session_is_not_over", field="sign-in", reason=reason)
     return identity

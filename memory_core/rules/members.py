@@ -51,8 +51,16 @@ def is_unwritten(character: str) -> bool:
     return character.isspace() or is_invisible(character)
 
 
-def adding_refusal(role: Role, name: str, *, standing: Standing | None, name_taken: bool) -> Refusal | None:
-    """Refuse a name that is somebody else's, a second name for one identity, a role that stands already."""
+def adding_refusal(role: Role, name: str, *, by: str, standing: Standing | None, name_taken: bool) -> Refusal | None:
+    """Refuse a name that is somebody else's, a second name for one identity, a role that stands already.
+
+    `by` is who adds: no admin makes an officer of themselves.
+    """
+    if by == (standing.name if standing else name):
+        reason = (
+            f"is {by}'s own; another admin has to add it, or whoever runs the server: python -m memory_core member add"
+        )
+        return Refusal(rule="nobody_adds_to_their_own_roles", field="role", reason=reason)
     if name_taken:
         reason = f"{name} is another identity's here, or was, and what the trail says of it stays theirs; choose another name"
         return Refusal(rule="name_is_one_persons", field="name", reason=reason)

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import streamlit as st
 
-from memory_core import Held, HeldMemory, Origin
+from memory_core import AwaitingSecond, Held, HeldMemory, Origin
 from memory_core.privacy import PrivacyDesk
 from memory_core.rights import MeasureKind
 from memory_core.roles import Act
 from pages import Visitor, explained, plain, require, safe_frame
 from pages.desk import measures_view
-from pages.desk.acting import working_on
+from pages.desk.acting import tell_awaiting, working_on
 from pages.runs.opening import go_to
 
 ACTING = "acting_on"  # the memory about which something may have been typed
@@ -114,13 +114,17 @@ def correct(visitor: Visitor, desk: PrivacyDesk, memory: HeldMemory) -> None:
         if st.form_submit_button("Correct", type="primary"):
             require(visitor, Act.CORRECT)
             with explained():
-                desk.correct(
-                    memory,
-                    text,
-                    author=author.strip(),
-                    reason=reason.strip(),
-                    reference=working_on(visitor),
-                )
+                try:
+                    desk.correct(
+                        memory,
+                        text,
+                        author=author.strip(),
+                        reason=reason.strip(),
+                        reference=working_on(visitor),
+                    )
+                except AwaitingSecond as awaiting:
+                    tell_awaiting(awaiting, "It says the same yet: another data protection officer has to agree first.")
+                    return
             st.session_state.pop(ACTING, None)
             st.session_state["done"] = ("Corrected.", "What you wrote stands in its place; the old text is gone.")
             st.rerun()

@@ -33,8 +33,9 @@ def show(visitor: Visitor, desk: PrivacyDesk, *, version: str) -> None:
         pseudonyms = st.toggle("Pseudonyms in previews", now.preview_pseudonyms, key=f"{place} pseudonyms")
         st.caption(
             "An engineer who previews a recall or opens a run is shown persons under pseudonyms, which last as long as the "
-            "visit. Whom the preview is a disclosure of stays on record, and a real run is always shown the real names. It "
-            "keeps names out of sight; whoever knows a name can still ask for it and see which pseudonym answers."
+            "visit. Names in a question are left out, and nobody is found by one. Whom the preview is a disclosure of stays "
+            "on record, and a real run is always shown the real names. It keeps names out of sight; who somebody is can still "
+            "be told from what is said about them."
         )
         last_change(changes, "preview_pseudonyms")
         left, right = st.columns([2, 1], vertical_alignment="bottom")
@@ -48,8 +49,8 @@ def show(visitor: Visitor, desk: PrivacyDesk, *, version: str) -> None:
             key=f"{place} over",
         )
         st.caption(
-            "Erasing more memories than that at once, lifting a hold and handing out a package wait until another data "
-            "protection officer agrees to exactly that, for seven days at most."
+            "Erasing more memories than that alone within a day, corrections among them, lifting a hold and handing out a "
+            "package wait until another data protection officer agrees to exactly that, for seven days at most."
         )
         last_change(changes, "four_eyes_over")
         leave = st.toggle("Observations may leave", now.observations_leave, key=f"{place} leave")

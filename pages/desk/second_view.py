@@ -17,6 +17,7 @@ from pages.desk.words import many
 
 DOES = {
     HeavyAct.ERASE: "Erase {count}",
+    HeavyAct.CORRECT: "Correct {count}",
     HeavyAct.LIFT: "Lift a hold that keeps {count}",
     HeavyAct.RELEASE: "Hand out a package of {count}",
 }

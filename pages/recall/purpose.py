@@ -38,14 +38,15 @@ def tell(visitor: Visitor, chosen: Safeguards) -> None:
     """Say under which names persons are shown, and what is left out since the model is outside."""
     if chosen.preview_pseudonyms:
         st.info(
-            "Persons stand under pseudonyms here, the same ones as long as you are here. A real run is shown the real names.",
+            "Persons stand under pseudonyms here, the same ones as long as you are here; ask for them by those, since a name "
+            "in a question is left out. A real run is shown the real names.",
             icon=":material/visibility_off:",
         )
     leaving = leaving_of(chosen, model_is_outside=visitor.settings.model_is_outside)
     if leaving.observations_stay:
         st.info(
             "**The model is outside the private network.** Observations are left out of what it is sent, and so they are here: "
-            "a data protection officer or an admin can let them leave, in Settings.",
+            "an admin can let them leave, in Settings.",
             icon=":material/public:",
         )
     elif leaving.model_is_outside:

@@ -5,13 +5,15 @@ from __future__ import annotations
 import streamlit as st
 
 from memory_core.run_records import FoundRun, Termination
-from memory_core.tracing import agents_on_record, found_runs
+from memory_core.tracing import NAMES_SOMEBODY, agents_on_record, found_runs
 from pages import Visitor, explained, plain, safe_frame
 from pages.desk.picker import digest
+from pages.recall import session
 from pages.runs.opening import VISIT, open_run
 from pages.runs.words import GATEWAY, RUNNING
 
 MOST = 100  # that are listed
+VEILED = "person-… has an id that"
 EVERY = "every one"
 ENDED = [EVERY, *(one.value for one in Termination), RUNNING, *GATEWAY]
 FILTERS = ("runs_typed", "runs_agent", "runs_ended")
@@ -30,7 +32,9 @@ def show(visitor: Visitor) -> None:
     st.text(f"Organisation {visitor.org_id}")  # an id is no text for Markdown
     typed, agent, ended = filters(visitor)
     with explained():
-        found = visitor.call(found_runs, typed, agent=agent, termination=ended, limit=MOST + 1)
+        found = visitor.call(
+            found_runs, typed, agent=agent, termination=ended, limit=MOST + 1, key=session.key_for(visitor)
+        )
     if not found:
         nothing(visitor, is_filtered=bool(typed.strip() or agent or ended))
         return
@@ -93,7 +97,9 @@ def listed(visitor: Visitor, found: list[FoundRun], *, are_all: bool) -> None:
     rows = picked["rows"]
     many = f"{len(found):,} listed" if are_all else f"The newest {len(found):,} are listed, and there are more"
     st.caption(f"{many}; newest first. Tick one to open it.")
-    if rows and rows[0] < len(found):
+    if any(one.is_veiled for one in found):
+        st.caption(f"A run that stands as {VEILED} {NAMES_SOMEBODY}.")
+    if rows and rows[0] < len(found) and not found[rows[0]].is_veiled:
         open_run(visitor, ids[rows[0]])
 
 

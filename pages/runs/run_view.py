@@ -58,11 +58,12 @@ def read(visitor: Visitor, run_id: str) -> RunTrace | None:
             return read_open(
                 visitor,
                 run_id,
-                key=None if visitor.may(Act.LOOK) else session.key(),
+                key=session.key_for(visitor),
                 page=st.session_state.get(page_key(visitor, run_id), 1),
             )
-        except Refused:
-            return None
+        except Refused as refused:
+            if refused.rule != "run_exists":
+                raise
     return None
 
 

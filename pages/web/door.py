@@ -52,6 +52,8 @@ class Door:
             return False
         if path == HEALTH:
             return True  # whoever watches over the server calls it by its bare address
+        if path in SIGNING_IN and scope["method"] != "GET":
+            return False  # a HEAD would sign out as well, and be noticed by nobody
         if path == SIGN_OUT and headers.get("sec-fetch-site", "same-origin") not in ("same-origin", "none"):
             return False  # nobody else's page signs anybody out
         return (path in self.exact or NAMED.fullmatch(path) is not None) and self.knows(headers)

@@ -8,7 +8,7 @@ import threading
 import time
 from collections import OrderedDict
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from memory_core.errors import Refusal, Refused
 from memory_core.roles import Act, Identity
@@ -18,6 +18,7 @@ LIFE_S = 300.0
 MOST_BYTES = 256 * 2**20
 MOST_BYTES_EACH = 64 * 2**20
 MOST_FILES_EACH = 20
+MOST_SPENT = 10_000  # addresses of which it is remembered whose they were
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -39,6 +40,7 @@ class Offers:
     def __init__(self, *, clock: Callable[[], float] = time.monotonic) -> None:
         self._clock = clock
         self._offers: OrderedDict[bytes, Offer] = OrderedDict()  # the oldest first
+        self._spent: OrderedDict[bytes, Offer] = OrderedDict()  # without their content, until they would have been old
         self._lock = threading.Lock()
 
     def offer(
@@ -73,6 +75,13 @@ class Offers:
             found = self._offers.get(_key(token))
         return found if found is not None and found.identity == identity else None
 
+    def organisation_of(self, token: str) -> str | None:
+        """Return whose file waits at an address, or was fetched from it; None where no such address was given out."""
+        with self._lock:
+            self._forget_old()
+            found = self._offers.get(_key(token)) or self._spent.get(_key(token))
+        return found.org_id if found else None
+
     def take(self, token: str, offer: Offer) -> bool:
         """Take a file away; False where somebody was faster."""
         with self._lock:
@@ -80,6 +89,9 @@ class Offers:
             if self._offers.get(_key(token)) is not offer:
                 return False
             del self._offers[_key(token)]
+            self._spent[_key(token)] = replace(offer, content=b"")
+            if len(self._spent) > MOST_SPENT:
+                self._spent.popitem(last=False)
             return True
 
     def forget_old(self) -> None:
@@ -89,8 +101,9 @@ class Offers:
 
     def _forget_old(self) -> None:
         now = self._clock()
-        while self._offers and next(iter(self._offers.values())).until <= now:
-            self._offers.popitem(last=False)
+        for kept in (self._offers, self._spent):
+            while kept and next(iter(kept.values())).until <= now:
+                kept.popitem(last=False)
 
     def _make_room(self, identity: Identity | None) -> None:
         self._forget_old()

@@ -27,11 +27,14 @@ NOBODY = Refusal(rule="somebody_is_signed_in", field="sign-in", reason="sign in 
 
 
 _decided: list[SignIn | None] = []
+_began: list[datetime] = []
+BEHIND = timedelta(seconds=30)  # by which a provider's clock may be behind ours
 
 
 def decide_sign_in() -> SignIn | None:
     """Settle for the life of this process whether there is a sign-in: Streamlit reads its secrets anew when they change."""
     _decided[:] = [_configured()]
+    _began[:] = [datetime.now(UTC)]
     return _decided[0]
 
 
@@ -60,7 +63,8 @@ def who(claims: Mapping[str, Any], *, settings: Settings) -> Identity | Refusal:
     """Return who somebody is by the claims of their sign-in, or why that is not known (any more).
 
     To what `identity_of` asks this adds that the token was for this client, which Authlib leaves open where a provider
-    names an authorised party beside another audience, and that they have not signed out since, in whichever tab.
+    names an authorised party beside another audience, and that they have not signed out since, in whichever tab. Who has
+    is known to this process only, and so a restart ends every sign-in.
     """
     by = sign_in()
     if by is None:
@@ -73,7 +77,8 @@ def who(claims: Mapping[str, Any], *, settings: Settings) -> Identity | Refusal:
     if SIGNED_OUT.has(claims):
         return Refusal(rule="session_is_not_over", field="sign-in", reason="you signed out; sign in again")
     session = timedelta(hours=settings.memory_session_hours)
-    return identity_of(claims, now=datetime.now(UTC), session=session)
+    since = _began[0] - BEHIND if _began else None
+    return identity_of(claims, now=datetime.now(UTC), session=session, since=since)
 
 
 def fetcher(connection: HTTPConnection, *, settings: Settings) -> Identity | None:

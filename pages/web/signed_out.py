@@ -16,7 +16,7 @@ TELLING = ("iss", "sub", "iat", "nonce")  # one sign-in from every other
 
 
 class SignedOut:
-    """The sign-ins that are over, in this process; thread-safe."""
+    """The sign-ins that were ended in this process; thread-safe. A restart ends all others."""
 
     def __init__(self, *, clock: Callable[[], float] = time.monotonic, most: int = MOST) -> None:
         self._clock = clock

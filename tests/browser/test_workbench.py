@@ -155,7 +155,7 @@ def test_a_download_opens_with_its_passphrase_only_and_its_address_tells_a_stran
     assert again.value.read().decode() == NOTHING
 
 
-def test_a_page_opened_first_on_a_server_that_others_can_reach_shows_nothing(
+def test_a_page_of_a_server_that_was_started_past_the_door_and_that_others_can_reach_shows_nothing(
     chromium: Browser, workbench: Workbench
 ) -> None:
     port = int(workbench.url.rpartition(":")[2]) + 50
@@ -172,7 +172,9 @@ def test_a_page_opened_first_on_a_server_that_others_can_reach_shows_nothing(
         with chromium.new_context() as context:
             page = context.new_page()
             page.goto(f"http://127.0.0.1:{port}/Subjects")
-            expect(page.get_by_text("listens on 127.0.0.1 only")).to_be_visible(timeout=PATIENCE_MS)
+            expect(page.get_by_text("by its own command, past the workbench's own door")).to_be_visible(
+                timeout=PATIENCE_MS
+            )
             assert page.get_by_role("textbox").count() == 0
     finally:
         server.terminate()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from typing import Any
 from uuid import UUID, uuid4
@@ -20,6 +21,7 @@ from memory_core.db.engine import engine_for
 from memory_core.embedders import BATCH, MAX_DIMENSIONS, PAUSE_S, Guarded
 from memory_core.embedding import given
 from memory_core.errors import BadVector, EmbedderError, EmbedderUnavailable, Refused
+from memory_core.privacy import PrivacyDesk
 
 ABOUT = Subject("candidate", "c-81")
 NO_OLLAMA = "http://127.0.0.1:9"
@@ -248,6 +250,21 @@ def test_a_memory_that_is_restricted_while_it_is_embedded_gets_no_vector(desk: D
     done = desk.store(fake).embed()
     assert desk.models() == {first.text: None, second.text: "fake"}
     assert done.count == 1
+
+
+def test_an_embedder_outside_is_sent_nothing_until_the_organisation_lets_it_leave(desk: Desk) -> None:
+    fake, engine = Fake("far"), engine_for(desk.application)
+    outside = Guarded(fake, is_outside=True)
+    store = desk.store(outside)
+    store.remember("Could start in May.", **OBSERVATION, subject=ABOUT)
+    for sends in (store.embed, lambda: repin(engine, desk.org_id, outside)):
+        with pytest.raises(EmbedderUnavailable, match="has not let observations leave"):
+            sends()
+    assert fake.batches == []
+    privacy = PrivacyDesk.open(desk.org_id, by="user:ines", database_url=desk.application, embedder=None)
+    privacy.change_safeguards(replace(privacy.safeguards(), observations_leave=True))
+    assert store.embed().count == 1
+    assert fake.batches == [["Could start in May."]]
 
 
 def test_an_expired_memory_is_not_sent_to_an_embedder(desk: Desk) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import re
+import time
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -309,6 +310,16 @@ def test_signing_out_ends_it_in_every_tab(server: Server, browser: httpx.Client)
     assert "Max-Age=0" in response.headers["set-cookie"]
     assert tells(page(server.url, "Subjects", cookies=mine)) == []
     assert tells(page(server.url, "Subjects", cookies=server.cookie(nonce="of-another")))
+
+
+def test_a_sign_in_from_before_the_server_was_started_is_over(server: Server) -> None:
+    assert tells(page(server.url, "Subjects", cookies=server.cookie(iat=int(time.time()) - 3600))) == []
+
+
+def test_a_head_signs_nobody_out(server: Server, browser: httpx.Client) -> None:
+    mine = server.cookie(nonce="of-a-head")
+    assert browser.head("/auth/logout", headers=sent(mine)).status_code == 404
+    assert tells(page(server.url, "Subjects", cookies=mine))
 
 
 def test_the_log_has_neither_tokens_nor_names(server: Server) -> None:

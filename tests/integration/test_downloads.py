@@ -19,8 +19,9 @@ from memory_core.config import settings
 from memory_core.membership import Members
 from memory_core.privacy import PrivacyDesk
 from memory_core.roles import Act, Identity, Role
+from memory_core.workplace import NOBODY
 from pages.web.door import NOTHING
-from pages.web.downloads import ROUTE
+from pages.web.downloads import FETCH, ROUTE
 from pages.web.offers import OFFERS
 from pages.web.signed_in import claims_in
 from pages.web.signed_out import SIGNED_OUT
@@ -165,6 +166,21 @@ def test_of_twenty_at_once_one_gets_it(signing_in: TestClient) -> None:
     assert sorted(response.status_code for response in got) == [200, *[404] * 19]
 
 
+def test_a_fetch_by_somebody_else_and_a_second_one_are_on_record(
+    signing_in: TestClient, members: Members, standing: Database
+) -> None:
+    thief, late = (Identity(issuer=ISSUER, subject=name) for name in ("thief", "late"))
+    members.add(late, Role.DPO, name="user:late")
+    path = offered(late)
+    for headers in (as_("thief"), as_("late"), as_("late"), {}):
+        signing_in.get(path, headers=headers)
+    signing_in.get(f"/downloads/{'B' * 43}", headers=as_("another"))  # no address of ours
+    desk = PrivacyDesk.open("acme", by="user:ines", database_url=standing.application, embedder=None)
+    told = {line.by for line in desk.trail(act="refused") if line.reason == FETCH}
+    assert {thief.short, late.short, NOBODY} <= told
+    assert Identity(issuer=ISSUER, subject="another").short not in told
+
+
 def test_who_was_removed_meanwhile_gets_nothing_and_is_on_record(
     signing_in: TestClient, members: Members, standing: Database
 ) -> None:
@@ -176,7 +192,9 @@ def test_who_was_removed_meanwhile_gets_nothing_and_is_on_record(
     members.add(leaving, Role.DPO, name="user:leaving")
     assert_nothing(signing_in.get(path, headers=as_("leaving")))  # it is gone
     desk = PrivacyDesk.open("acme", by="user:ines", database_url=standing.application, embedder=None)
-    assert [line.reason for line in desk.trail(act="refused")] == [Act.RELEASE.value]
+    refused = [(line.by, line.reason) for line in desk.trail(act="refused")]
+    assert (leaving.short, Act.RELEASE.value) in refused
+    assert (leaving.short, FETCH) in refused
 
 
 def test_a_role_that_is_too_little_gets_nothing(signing_in: TestClient, members: Members) -> None:

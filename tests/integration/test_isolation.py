@@ -424,6 +424,23 @@ def test_what_another_organisation_may_not_show_any_more_is_counted_for_itself_a
             assert agent_runs.withheld(connection, org_id, ids) == 0
 
 
+def test_who_is_a_second_officer_and_what_was_agreed_to_is_told_of_an_organisations_own(
+    other: MemoryStore, database: Database
+) -> None:
+    since = datetime.now(UTC) - timedelta(days=1)
+    engine = engine_for(database.application)
+    Members.open("acme", by="user:maria", settings=configured(database)).add(BO, "engineer", name="user:bo")
+    with organisation_transaction(engine, "acme") as connection:
+        approvals.decide(connection, "acme", APPROVAL_ID, by="user:omar", agreed=True, now=datetime.now(UTC))
+        approvals.use(connection, "acme", APPROVAL_ID, now=datetime.now(UTC))
+        assert approvals.counted(connection, "acme", by="user:ines", acts=HeavyAct, since=since) == 2
+        assert not members.is_second(connection, "acme", "user:bo", asked_by="user:maria")
+    for org_id in ("acme-corp", "acme"):
+        with organisation_transaction(engine, other.org_id) as connection:
+            assert approvals.counted(connection, org_id, by="user:ines", acts=HeavyAct, since=since) == 0
+            assert members.is_second(connection, org_id, "user:bo", asked_by="user:maria")  # a name and no more
+
+
 def test_another_organisation_changes_nothing_of_a_run_an_evaluation_a_member_or_an_approval(
     other: MemoryStore, database: Database, subtests: pytest.Subtests
 ) -> None:
@@ -469,7 +486,7 @@ def test_another_organisation_changes_nothing_of_a_run_an_evaluation_a_member_or
     the_other += (frozenset(), "policy", False, False, "policy", "policy")
     in_its_own, in_the_other = (dict(zip(writes, expected, strict=True)) for expected in (its_own, the_other))
     known = {f"{module}.{name}" for module, reads in READS.items() for name in reads} | set(writes)
-    known.add("agent_runs.withheld")  # above, by the ids of the other's memories
+    known |= {"agent_runs.withheld", "members.is_second", "approvals.counted"}  # above
     modules = (agent_runs, evaluations, members, approvals, safeguards)
     assert known == set().union(*map(public_functions, modules)), "a new call needs its line here"
     kept = rows_of_acme(database)

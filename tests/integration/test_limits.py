@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import re
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
@@ -69,7 +70,9 @@ def requested(
     async def receive() -> Any:
         return {"type": "http.request", "body": b"", "more_body": False}
 
-    asyncio.run(door.app(scope, receive, send))  # type: ignore[arg-type]
+    # In a thread of its own: in this one a browser's events may be running, of another test of the same process.
+    with ThreadPoolExecutor(1) as beside:
+        beside.submit(asyncio.run, door.app(scope, receive, send)).result()  # type: ignore[arg-type]
     return sent[0]["status"], sent[1]["body"]
 
 

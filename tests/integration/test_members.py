@@ -187,6 +187,16 @@ def test_an_identity_has_one_name(acme: Members) -> None:
     assert refused(lambda: acme.add(BO, "dpo", name="user:ines")) == ("name_is_one_persons", "name")
 
 
+def test_no_admin_adds_a_role_to_themselves(acme: Members, here: Settings) -> None:
+    acme.add(INES, Role.ADMIN, name="user:ines")
+    for by, name in (("user:ines", "user:ines"), ("user:bo", "user:bo")):
+        own = Members.open("acme", by=by, settings=here)
+        with pytest.raises(Refused) as refused:
+            own.add(INES if by == "user:ines" else BO, Role.DPO, name=name)
+        assert refused.value.rule == "nobody_adds_to_their_own_roles"
+    assert acme.add(INES, Role.DPO, name="user:ines").role is Role.DPO
+
+
 def test_what_stands_is_not_added_and_what_does_not_is_not_removed(acme: Members, database: Database) -> None:
     acme.add(INES, "dpo", name="user:ines")
     acme.add(BO, "admin", name="user:bo")

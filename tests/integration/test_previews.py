@@ -3,13 +3,17 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Callable
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 from uuid import uuid4
 
 import pytest
 from agent_bench import TODAY, agent, calls, says
+from call_rows import bare, ended
+from call_rows import store as store_calls
 from conftest import Database, OpenDesk, OpenStore
 from fakes import CANDIDATE, fact, observation, observe
 from pressing import everything_interpreted, press, told
@@ -25,6 +29,7 @@ from memory_core.db.engine import engine_for, organisation_transaction
 from memory_core.db.workspace import workspace
 from memory_core.evals.scripted import ScriptedModel
 from memory_core.gateway.conversation import Role
+from memory_core.latency import latency
 from memory_core.membership import Members
 from memory_core.previewing import preview, shown_to
 from memory_core.privacy import PrivacyDesk
@@ -33,7 +38,8 @@ from memory_core.prompt.tokens import estimated_tokens
 from memory_core.rights import Safeguards
 from memory_core.roles import Identity
 from memory_core.run_journal import AgentJournal
-from memory_core.tracing import trace
+from memory_core.selection import Period, Selection
+from memory_core.tracing import found_runs, trace
 from memory_core.veil import veil
 from pages.desk.picker import digest
 
@@ -162,6 +168,65 @@ def test_pseudonyms_are_the_same_within_a_session_and_others_in_another(
     assert strange is not None
     assert first.block.text != strange.text
     assert not any(name in strange.text for name in NAMES)
+
+
+def test_where_it_is_required_nobody_is_found_by_a_name_and_who_was_seen_is_by_their_pseudonym(
+    look: Look, required: PrivacyDesk, store: MemoryStore
+) -> None:
+    def first(query: str) -> Any:
+        return look(query, limit=1, ranking="lexical").memories[0]
+
+    ben = next(one.memory.subject.id for one in look(limit=10).memories if one.memory.text.startswith("Knows"))
+    assert re.fullmatch("person-[0-9a-f]{8}", ben)
+    assert first(f"what of {ben}").memory.text == f"Knows {ben}."
+    for name in ("Ben", "Ben Amsel", "Zoë Okafor", "c-82", "p-5"):
+        assert not first(f"what of {name}").score, name  # it finds nothing: the newest is shown
+    assert store.recall("what of Ben", run_id="r-9", ranking="lexical").memories[0].score
+
+
+def test_a_runs_id_that_names_somebody_is_veiled_and_finds_and_opens_nothing(
+    required: PrivacyDesk, store: MemoryStore, chosen: Settings, database: Database
+) -> None:
+    for run_id in ("screening-c-82", "r-9"):
+        store.recall("start", run_id=run_id)
+    asked = bare("acme", started_at=datetime.now(UTC) - timedelta(minutes=1), run_id="screening-c-82")
+    with database.connect() as connection:
+        store_calls(connection, "acme", [ended(asked, 2000.0, prompt_tokens=90, output_tokens=7)])
+
+    def found(typed: str = "", **key: bytes) -> list[str]:
+        return [one.run_id for one in found_runs("acme", typed, settings=chosen, **key)]
+
+    assert found() == ["r-9", "screening-c-82", "r-1"]
+    newest, veiled, _ = found(key=KEY)
+    assert newest == "r-9"
+    assert re.fullmatch("person-[0-9a-f]{8}", veiled)
+    assert found("r-", key=KEY) == ["r-9", "r-1"]
+    for typed in ("c-82", "screening", veiled):
+        assert found(typed, key=KEY) == []
+    assert trace("acme", "r-9", by="user:bo", settings=chosen, key=KEY).recalls
+    with pytest.raises(Refused) as refused:
+        trace("acme", "screening-c-82", by="user:bo", settings=chosen, key=KEY)
+    assert refused.value.rule == "run_id_names_nobody"
+    assert trace("acme", "screening-c-82", by="user:ines", settings=chosen).recalls
+    seen = latency("acme", Selection(period=Period.EVERYTHING), settings=chosen, key=KEY).median_call
+    assert seen is not None
+    assert seen.run_id == veiled
+    real = latency("acme", Selection(period=Period.EVERYTHING), settings=chosen).median_call
+    assert real is not None
+    assert real.run_id == "screening-c-82"
+
+
+def test_in_another_organisation_a_session_has_other_pseudonyms(database: Database, open_desk: OpenDesk) -> None:
+    seen = set()
+    for org_id in ("acme", "globex"):
+        open_desk(org_id).change_safeguards(REQUIRED)
+        with organisation_transaction(engine_for(database.application), org_id) as connection:
+            pseudonyms = veil(connection, org_id, KEY)
+            assert pseudonyms is not None
+            seen.add(pseudonyms.of(ZOE))
+            with pytest.raises(ValueError, match="16 bytes"):
+                veil(connection, org_id, bytes(15))
+    assert len(seen) == 2
 
 
 def test_a_budget_leaves_out_as_many_with_pseudonyms(look: Look, required: PrivacyDesk) -> None:

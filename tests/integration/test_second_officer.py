@@ -19,14 +19,18 @@ from streamlit.testing.v1 import AppTest
 
 from memory_core import AwaitingSecond, MemoryStore, OnHold, Refused, Subject
 from memory_core.approving import fingerprint_of
+from memory_core.config import settings
 from memory_core.db import approvals
 from memory_core.db.engine import engine_for, organisation_transaction
 from memory_core.errors import ChangedMeanwhile
+from memory_core.membership import Members
 from memory_core.privacy import PrivacyDesk
 from memory_core.rights import Approval, HeavyAct, Measure
+from memory_core.roles import Identity, Role
 
 ROOT = Path(__file__).resolve().parents[2]
 BEN = Subject("candidate", "c-82")
+ISSUER = "https://login.example.org"
 UNTOUCHED = ("approval", "trail", "organisation")
 
 
@@ -121,6 +125,87 @@ def test_what_is_erased_with_it_counts(ines: PrivacyDesk, store: MemoryStore) ->
     waits(lambda: erases(ines, also=also))
     assert only(ines).count == 5
     assert erases(ines, also=also[:1]).others == tuple(also[:1])
+
+
+def test_several_small_erasures_within_a_day_count_together(
+    ines: PrivacyDesk, omar: PrivacyDesk, store: MemoryStore, clock: Clock
+) -> None:
+    theirs = [one.memory_id for one in store.held(CANDIDATE).memories]
+    assert ines.erase(Subject("job", "j-1"), reason="asked", also=theirs[:1]).others
+    clock.step(hours=23)
+    assert ines.erase(Subject("job", "j-2"), reason="asked", also=theirs[1:2]).others
+    waits(lambda: ines.erase(Subject("job", "j-3"), reason="asked", also=theirs[2:]))
+    assert omar.erase(Subject("job", "j-3"), reason="asked", also=theirs[2:]).others  # who has erased none
+    clock.step(hours=1, seconds=1)
+    assert ines.erase(Subject("job", "j-4"), reason="asked", also=[store.held(BEN).memories[0].memory_id]).others
+
+
+def test_what_was_agreed_to_does_not_count_as_done_alone(
+    ines: PrivacyDesk, omar: PrivacyDesk, store: MemoryStore
+) -> None:
+    agreed(lambda: erases(ines), omar)
+    assert erases(ines).count == 3
+    assert ines.erase(BEN, reason="asked").count == 2
+
+
+def test_a_correction_counts_and_waits(ines: PrivacyDesk, omar: PrivacyDesk, store: MemoryStore) -> None:
+    first, second, third = store.held(CANDIDATE).memories
+    for one in (first, second):
+        ines.correct(one, f"Was wrong: {one.memory_id}.", author="user:zoe", reason="she said so")
+    agreed(lambda: ines.correct(third, "Was wrong.", author="user:zoe", reason="she said so"), omar)
+    waits(lambda: ines.correct(third, "Was wrong, too.", author="user:zoe", reason="she said so"))  # is another text
+    assert store.held(CANDIDATE).memories
+    assert ines.correct(third, "Was wrong.", author="user:zoe", reason="she said so").supersedes == third.memory_id
+
+
+def test_of_two_erasures_at_once_each_counts_the_other(ines: PrivacyDesk, store: MemoryStore) -> None:
+    ines.change_safeguards(replace(ines.safeguards(), four_eyes_over=3))
+    ready = Barrier(2)
+
+    def erase(subject: Subject) -> int:
+        ready.wait()
+        try:
+            return ines.erase(subject, reason="asked").count
+        except AwaitingSecond:
+            return 0
+
+    with ThreadPoolExecutor(2) as pool:
+        gone = sorted(pool.map(erase, (CANDIDATE, BEN)))
+    assert gone in ([0, 2], [0, 3])
+
+
+@pytest.fixture
+def officers(ines: PrivacyDesk, database: Database) -> Members:
+    chosen = settings(database_url=database.application.render_as_string(hide_password=False), memory_embedder="none")
+    members = Members.open("acme", by="user:root", settings=chosen)
+    for name in ("ines", "omar"):
+        members.add(Identity(issuer=ISSUER, subject=name), Role.DPO, name=f"user:{name}")
+    members.add(Identity(issuer=ISSUER, subject="root"), Role.ADMIN, name="user:admin")
+    return members
+
+
+def test_an_agreement_ends_with_the_office_of_whoever_gave_it(
+    ines: PrivacyDesk, omar: PrivacyDesk, officers: Members
+) -> None:
+    agreed(lambda: erases(ines), omar)
+    officers.remove(Identity(issuer=ISSUER, subject="omar"))
+    waits(lambda: erases(ines))
+    officers.add(Identity(issuer=ISSUER, subject="omar"), Role.AUDITOR, name="user:omar")
+    waits(lambda: erases(ines))
+    officers.add(Identity(issuer=ISSUER, subject="omar"), Role.DPO, name="user:omar")
+    assert erases(ines).count == 3
+
+
+def test_somebody_with_a_second_name_is_no_second_officer(
+    ines: PrivacyDesk, officers: Members, open_desk: OpenDesk, clock: Clock
+) -> None:
+    waits(lambda: erases(ines))
+    herself = Identity(issuer=ISSUER, subject="ines")
+    officers.remove(herself)
+    officers.add(herself, Role.DPO, name="user:ines2")
+    with pytest.raises(Refused) as refused:
+        open_desk(by="user:ines2", clock=clock).decide(only(ines).approval_id, True)
+    assert refused.value.rule == "second_officer_is_another"
 
 
 def test_nothing_held_is_erased_without_anybody(ines: PrivacyDesk) -> None:

@@ -17,27 +17,32 @@ from streamlit.testing.v1 import AppTest
 
 from memory_core import Subject
 from memory_core.config import settings
-from memory_core.errors import Forbidden, Refusal, Refused
+from memory_core.errors import Forbidden, MemoryCoreError, Refusal, Refused
 from memory_core.evals import results
 from memory_core.latency import latency, recorded_prompts
 from memory_core.membership import Members
+from memory_core.previewing import preview, shown_to
 from memory_core.privacy import PrivacyDesk
 from memory_core.register import Register
 from memory_core.roles import LOCAL, MAY, Act, Identity, Role
 from memory_core.store import MemoryStore
 from memory_core.tracing import agents_on_record, found_runs, trace
-from memory_core.workplace import DESK, FUNCTIONS, MEMBERS, REGISTER, STORE, Refusals, Workplace
+from memory_core.workplace import DESK, FUNCTIONS, MEMBERS, REGISTER, STORE, Refusals, Workplace, record_refusal
 
 ROOT = Path(__file__).resolve().parents[2]
 ISSUER = "https://login.example.org"
 MARKER = "Zanzibarmarker could start in May."
 NOT_OFFERED = {
-    MemoryStore: {"remember", "remember_many", "embed", "may_leave", "withdrawn", "open", "organisations", "close"},
+    MemoryStore: {
+        *("remember", "remember_many", "embed", "may_leave", "withdrawn", "open", "organisations", "close"),
+        *("recall", "shown"),  # the workbench previews, and that keeps to pseudonyms
+    },
     PrivacyDesk: {"open"},
     Register: set(),
     Members: {"open"},
 }
 WHO = {role: Identity(issuer=ISSUER, subject=role.value) for role in Role}
+KEY = bytes(range(32))
 NOBODY = Identity(issuer=ISSUER, subject="nobody")
 # By hand, so that the table in the product is compared with what was decided.
 EXPECTED = {
@@ -151,9 +156,12 @@ def calls_of(work: Workplace) -> list[tuple[str, Act, Callable[[], object]]]:
         agents_on_record,
         found_runs,
         trace,
+        preview,
+        shown_to,
     ):
         act = FUNCTIONS[f"{function.__module__}.{function.__qualname__}"]
-        made.append((function.__qualname__, act, lambda function=function: work.call(function)))
+        key = {"key": KEY} if "key" in inspect.signature(function).parameters else {}
+        made.append((function.__qualname__, act, lambda function=function, key=key: work.call(function, **key)))
     return made
 
 
@@ -250,6 +258,37 @@ def test_what_is_not_in_the_table_cannot_be_reached_through_a_workplace(acme: Me
         with pytest.raises(Forbidden):
             reach()
     assert work.store().org_id == "acme"
+
+
+def test_nobody_acts_or_looks_in_anothers_name(acme: MemoryStore, chosen: Any, database: Database) -> None:
+    subject = Subject("candidate", "c-81")
+    officer = Workplace("acme", WHO[Role.DPO], settings=chosen)
+    officer.store().held(subject, by="user:somebody")
+    officer.store().forget(subject, by="user:somebody", reason="asked")
+    engineer = Workplace("acme", WHO[Role.ENGINEER], settings=chosen)
+    engineer.call(preview, "start", run_id="p-1", by="user:somebody", because="testing", key=KEY)
+    assert execute(database, "SELECT DISTINCT by FROM trail WHERE act IN ('look', 'forget')") == [("user:dpo",)]
+    assert execute(database, "SELECT DISTINCT by FROM recall") == [("user:engineer",)]
+
+
+def test_who_may_not_look_at_subjects_is_shown_nothing_without_a_key_for_pseudonyms(
+    acme: MemoryStore, chosen: Any
+) -> None:
+    with pytest.raises(Forbidden, match="without a key"):
+        Workplace("acme", WHO[Role.ENGINEER], settings=chosen).call(trace, "r-1")
+    assert Workplace("acme", WHO[Role.DPO], settings=chosen).call(trace, "r-1").written
+
+
+def test_a_refusal_that_could_not_be_put_on_record_is_put_there_the_next_time(
+    acme: MemoryStore, chosen: Any, database: Database
+) -> None:
+    refusals = Refusals()
+    down = settings(database_url="postgresql://memory_app@127.0.0.1:1/none", memory_embedder="none")
+    with pytest.raises(MemoryCoreError):
+        record_refusal("acme", NOBODY, "look at a subject", settings=down, refusals=refusals)
+    for _ in range(2):
+        record_refusal("acme", NOBODY, "look at a subject", settings=chosen, refusals=refusals)
+    assert execute(database, "SELECT by FROM trail WHERE act = 'refused'") == [(NOBODY.short,)]
 
 
 # Through the pages

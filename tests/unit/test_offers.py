@@ -75,6 +75,18 @@ def test_after_five_minutes_it_is_gone(waiting: Offers, clock: Clock) -> None:
     assert not waiting.take(token, offer)
 
 
+def test_whose_an_address_is_or_was_is_known_as_long_as_the_file_would_have_waited(
+    waiting: Offers, clock: Clock
+) -> None:
+    token = offered(waiting)
+    assert waiting.organisation_of(token) == "acme"
+    assert waiting.take(token, standing(waiting, token))
+    assert waiting.organisation_of(token) == "acme"
+    assert waiting.organisation_of("A" * 43) is None
+    clock.now += 300
+    assert waiting.organisation_of(token) is None
+
+
 def test_what_nobody_fetches_is_let_go_of(waiting: Offers, clock: Clock) -> None:
     offered(waiting)
     clock.now += 301

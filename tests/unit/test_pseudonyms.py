@@ -168,3 +168,24 @@ def test_what_is_gone_stays_gone_and_nothing_to_show_is_nothing() -> None:
     gone = replace(a_memory(None), forgotten_at=a_memory().created_at, forgotten_by="user:ines")
     assert OURS.memories([gone])[0].text is None
     assert OURS.memories([]) == []
+
+
+def test_a_question_finds_persons_by_their_pseudonyms_and_nobody_by_a_name() -> None:
+    assert OURS.question(f"when can {Z} start?") == "when can Zoë Okafor start?"
+    assert OURS.question("when can Zoë Okafor start?") == f"when can {Z} start?"
+    assert OURS.question(f"{Z} or Ben, c-83, zoe@mail.example") == f"Zoë Okafor or {B}, {W}, {Z}"
+    assert OURS.question("is person-00000000 there?") == "is person-00000000 there?"
+    assert OURS.question("") == ""
+
+
+@given(st.text(max_size=60), st.sampled_from(["Zoë", "Okafor", "c-82", "王小明", "Müller", "zoe@mail.example"]))
+@settings(deadline=None)
+def test_no_name_stays_in_a_question(text: str, name: str) -> None:
+    asked = OURS.question(f"{text} {name} ")
+    assert OURS.text(asked) == asked
+
+
+def test_what_has_a_name_or_an_id_in_it_is_told_from_what_has_none() -> None:
+    ids = ["r-812", "screening-c-81", "run:zoe_okafor", "agent:zoe-okafor", "zoe"]
+    assert OURS.names_in(ids) == [None, Z, Z, f"agent:{Z}", None]
+    assert OURS.names_in([]) == []

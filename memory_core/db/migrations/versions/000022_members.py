@@ -82,7 +82,7 @@ CREATE TABLE approval (
     used_at TIMESTAMP WITH TIME ZONE,
     CONSTRAINT approval_pkey PRIMARY KEY (org_id, approval_id),
     CONSTRAINT approval_of_an_organisation FOREIGN KEY(org_id) REFERENCES organisation (org_id),
-    CONSTRAINT act_to_agree_to_is_known CHECK (act IN ('erase', 'hand out a package', 'lift a hold')),
+    CONSTRAINT act_to_agree_to_is_known CHECK (act IN ('correct', 'erase', 'hand out a package', 'lift a hold')),
     CONSTRAINT fingerprint_length CHECK (octet_length(fingerprint) = 32),
     CONSTRAINT approval_names_type_and_id_or_neither CHECK ((subject_type IS NULL) = (subject_id IS NULL)),
     CONSTRAINT approval_has_its_identifiers CHECK (asked_by ~ '^[A-Za-z0-9._:@/+-]{1,128}$' AND (subject_type IS NULL OR subject_type ~ '^[A-Za-z0-9._:@/+-]{1,128}$') AND (subject_id IS NULL OR subject_id ~ '^[A-Za-z0-9._:@/+-]{1,128}$') AND (decided_by IS NULL OR decided_by ~ '^[A-Za-z0-9._:@/+-]{1,128}$')),
