@@ -14,9 +14,11 @@ from typing import Any
 from uuid import uuid4
 
 import certifi
+import hypothesis
 import psutil
 import psycopg
 import pytest
+from hypothesis import HealthCheck
 from psycopg import sql
 from sqlalchemy import URL
 
@@ -25,6 +27,10 @@ from memory_core.config import settings
 from memory_core.db import embedded, schema
 from memory_core.db.engine import close_engines
 from memory_core.privacy import PrivacyDesk
+
+# No test is timed: how fast an example is made or tried says something of the machine only.
+hypothesis.settings.register_profile("untimed", deadline=None, suppress_health_check=[HealthCheck.too_slow])
+hypothesis.settings.load_profile("untimed")
 
 SHARED = Path(__file__).resolve().parents[1].parent / "shared"
 
