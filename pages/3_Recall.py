@@ -38,7 +38,7 @@ def outcome(recall: Recall, ceiling: int | None, *, with_pseudonyms: bool) -> No
             ),
             ("Tokens", f"{tokens:,}", "Estimated, of the whole block."),
             (
-                "Of a minute",
+                "Minute",
                 f"{tokens / minute:.1%}",
                 f"Of {minute:,} tokens a minute, {kept}.",
             ),

@@ -27,22 +27,7 @@ def listed(visitor: Visitor) -> list[Member]:
         )
         return []
     st.dataframe(
-        safe_frame(
-            [
-                {
-                    "name": one.name,
-                    "role": one.role.value,
-                    "e-mail": one.email or "",
-                    "issuer": one.identity.issuer,
-                    "subject": one.identity.subject,
-                    "added (UTC)": one.added_at,
-                    "by": one.added_by,
-                    "removed (UTC)": one.removed_at,
-                    "removed by": one.removed_by or "",
-                }
-                for one in found
-            ]
-        ),
+        safe_frame([row(one, with_removed=with_removed) for one in found]),
         hide_index=True,
         column_config={
             name: st.column_config.DatetimeColumn(format="YYYY-MM-DD HH:mm")
@@ -50,6 +35,20 @@ def listed(visitor: Visitor) -> list[Member]:
         },
     )
     return [one for one in found if one.removed_at is None]
+
+
+def row(one: Member, *, with_removed: bool) -> dict[str, object]:
+    """Return one role of a member as a row."""
+    added: dict[str, object] = {
+        "name": one.name,
+        "role": one.role.value,
+        "e-mail": one.email or "",
+        "issuer": one.identity.issuer,
+        "subject": one.identity.subject,
+        "added (UTC)": one.added_at,
+        "by": one.added_by,
+    }
+    return added | ({"removed (UTC)": one.removed_at, "removed by": one.removed_by or ""} if with_removed else {})
 
 
 def add(visitor: Visitor) -> None:

@@ -116,7 +116,8 @@ def _signed_in(chosen: Settings) -> Identity:
         found = identity_by(st.user.to_dict(), settings=chosen)
     if isinstance(found, Refusal):
         st.error(f"You are not let in: {found.reason}.")
-        st.button("Sign in again", type="primary", on_click=st.logout)
+        is_over = found.rule == "session_is_not_over"
+        st.button("Sign in again", type="primary", on_click=st.login if is_over else st.logout)
         st.stop()
     return found
 
