@@ -78,8 +78,10 @@ class SecondOfficer:
 
     def _is_over(self, connection: Connection, count: int, over: int, *, now: datetime) -> bool:
         """Say whether with `count` more the officer has erased more than `over` alone, within a day."""
-        if not count or count > over:
-            return count > over
+        if count > over:
+            return True
+        if not count:
+            return False  # nothing goes, whatever went before
         organisations.enter(connection, self._org_id)
         locks.await_records(connection, self._org_id)  # so that of two acts at once each counts the other
         since = now - COUNTED_FOR

@@ -9,16 +9,17 @@ from uuid import UUID
 
 from sqlalchemy import Engine
 
-from memory_core.db import organisations, safeguards, searches
+from memory_core.db import organisations, searches
 from memory_core.db.engine import organisation_transaction
 from memory_core.embedders import BATCH, BATCH_LIMIT_S, Guarded, Vector
-from memory_core.embedding import Choice, Unserved
+from memory_core.embedding import STAYS_HERE, Choice, Unserved, may_be_sent
 from memory_core.errors import EmbedderError, EmbedderTimeout, EmbedderUnavailable
 
 Clock = Callable[[], datetime]
 Progress = Callable[[int, int], None]  # done, of how many
 Batch = Sequence[tuple[UUID, str]]
 
+MEND = "set MEMORY_EMBEDDER=minilm, or have an admin let them leave in Settings"
 MOST_BAD_TEXTS = 3  # in one batch; more than that is the embedder's fault
 
 
@@ -136,15 +137,8 @@ def _chosen(choose: Choice, pinned: str | None) -> Guarded:
 
 def _require_leave(engine: Engine, org_id: str, embedder: Guarded) -> None:
     """Raise `EmbedderUnavailable` where memories would leave the private network and the organisation has not let them."""
-    if not embedder.is_outside:
-        return
-    with organisation_transaction(engine, org_id) as connection:
-        if safeguards.safeguards(connection, org_id).observations_leave:
-            return
-    reason = (
-        "is outside the private network, and the organisation has not let observations leave; use minilm, or Settings"
-    )
-    raise EmbedderUnavailable(f"nothing was embedded: {embedder.name} {reason}")
+    if embedder.is_outside and not may_be_sent(engine, org_id):
+        raise EmbedderUnavailable(f"nothing was embedded by {embedder.name}: {STAYS_HERE}; {MEND}")
 
 
 def _batches(

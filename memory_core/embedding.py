@@ -5,13 +5,18 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 
+from sqlalchemy import Engine
+
 from memory_core.config import Settings
+from memory_core.db import safeguards
+from memory_core.db.engine import organisation_transaction
 from memory_core.embedders import OLLAMA_MODEL, Embedder, Guarded, MiniLM, Ollama, answer_within, minilm, on_ollama
 from memory_core.errors import EmbedderTimeout, Refused
 from memory_core.identifiers import identifier_refusal
 
 NONE_CONFIGURED = "no embedder is configured"
 ANOTHER_MODEL = "the organisation's embeddings are by another model than the configured one"
+STAYS_HERE = "the embedder is outside the private network and the organisation has not let observations leave"
 PROBE_LIMIT_S = 2.0
 
 
@@ -86,3 +91,9 @@ def _answers(server: Ollama) -> bool:
         return False
     finally:
         server.close()
+
+
+def may_be_sent(engine: Engine, org_id: str) -> bool:
+    """Say whether the organisation lets text about people leave to an embedder outside the private network."""
+    with organisation_transaction(engine, org_id) as connection:
+        return safeguards.safeguards(connection, org_id).observations_leave

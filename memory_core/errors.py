@@ -6,6 +6,7 @@ MemoryCoreError
 │   ├── OnHold                 a legal hold keeps the subject's memories
 │   ├── ChangedMeanwhile       somebody else was first; look again
 │   ├── Forbidden              whoever asks has no role that may do it
+│   ├── NotOffered             nobody may call it through a workplace
 │   └── AwaitingSecond         a second officer has to agree first
 ├── SettingsError              an environment variable cannot be used as it is
 ├── DatabaseError              the database cannot serve
@@ -125,6 +126,14 @@ class Forbidden(Refused):
                 reason=f"to {act} needs {who} in this organisation; an admin of it can add you",
             )
         )
+
+
+class NotOffered(Refused):
+    """What is asked for cannot be called through a workplace by anybody, or not so; nothing was done or shown."""
+
+    def __init__(self, what: str) -> None:
+        reason = f"{what} is nothing that a workplace offers; see the tables in memory_core/workplace.py"
+        super().__init__(Refusal(rule="workplace_offers_it", field="call", reason=reason))
 
 
 class AwaitingSecond(Refused):

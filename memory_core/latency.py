@@ -54,7 +54,7 @@ def latency(
         call_figures.look_only(connection)
         at = now or organisations.moment(connection)
         seen = _latency(connection, org_id, selection, settings=settings, now=at)
-        median, pseudonyms = seen.median_call, veil(connection, org_id, key) if key else None
+        median, pseudonyms = seen.median_call, veil(connection, org_id, key)
         if median is None or pseudonyms is None:
             return seen
         (veiled,) = pseudonyms.names_in([median.run_id])

@@ -41,6 +41,7 @@ from memory_core.verifying import Verified
 
 CHANGE_SETTINGS = "change settings"
 CHANGE_SAFEGUARDS = "change safeguards"
+MAY_LEAVE, STAY = "observations may leave", "observations stay"  # as the trail has a change of that
 MOST_LINES = 1_000_000
 
 
@@ -459,4 +460,4 @@ def changed_safeguards(before: Safeguards, after: Safeguards) -> list[str]:
     ]
     if before.observations_leave == after.observations_leave:
         return changed
-    return [*changed, "observations may leave" if after.observations_leave else "observations stay"]
+    return [*changed, MAY_LEAVE if after.observations_leave else STAY]

@@ -15,7 +15,7 @@ from memory_core.db.engine import organisation_transaction
 from memory_core.db.organisations import Census
 from memory_core.db.rankings import Ranked
 from memory_core.embedders import Vector
-from memory_core.embedding import NONE_CONFIGURED, Choice, Unserved
+from memory_core.embedding import NONE_CONFIGURED, STAYS_HERE, Choice, Unserved, may_be_sent
 from memory_core.errors import BadVector, EmbedderError, EmbedderTimeout
 from memory_core.identity import new_id
 from memory_core.model import Memory, PassedOver, Ranking, Recall, RecalledMemory, RecallMode, Search, Timings
@@ -121,6 +121,8 @@ class Recaller:
             chosen = self._choose.serve(model)
             if isinstance(chosen, Unserved):
                 return None, chosen.reason
+            if chosen.is_outside and not may_be_sent(self._engine, self._org_id):
+                return None, STAYS_HERE  # a question names people as well
             return chosen.embed_query(query, dimensions=dimensions), None
         except EmbedderTimeout:
             return None, TOO_SLOW

@@ -205,8 +205,10 @@ class DeskSettings:
 class Safeguards:
     """What an organisation lets be seen, be done by one person alone, and leave."""
 
-    preview_pseudonyms: bool = False  # whether a preview shows persons under pseudonyms, until somebody says why not
-    four_eyes_over: int | None = None  # a second officer agrees where more memories are concerned; None: never asked
+    preview_pseudonyms: bool = False  # whether previews and runs show persons under pseudonyms
+    four_eyes_over: int | None = (
+        None  # memories that one officer erases alone in a day; None: nobody is asked, also of holds
+    )
     observations_leave: bool = False  # whether what is remembered about persons may go to a model outside
     observations_leave_by: str | None = None
     observations_leave_at: datetime | None = None

@@ -36,6 +36,9 @@ def port_to_serve(settings: Settings, *, port: int | None, address: str = LOOPBA
     if not is_loopback(address) and not has_sign_in:
         reason = f"without a sign-in the workbench listens on {LOOPBACK} only; docs/sign-in.md says how to add one"
         raise Refused(Refusal(rule="others_sign_in", field="--address", reason=reason))
+    if not is_free(0, address):  # at whichever port
+        reason = f"{address} is no address of this machine; 0.0.0.0 is all that it has"
+        raise Refused(Refusal(rule="address_is_one", field="--address", reason=reason))
     return free_port(address) if port is None else required_port(port, address)
 
 

@@ -43,7 +43,7 @@ def shown_again(
             now = clock() if clock else organisations.moment(connection)
             facts, in_places = recalls.shown(connection, org_id, recall_id, now=now)
             if in_places:
-                pseudonyms = veil(connection, org_id, key) if key else None
+                pseudonyms = veil(connection, org_id, key)
                 if pseudonyms:
                     in_places = pseudonyms.memories(in_places)
                 trail.record(

@@ -12,7 +12,7 @@ from typing import Any, TypeVar, cast
 from memory_core.config import Settings
 from memory_core.db import database, organisations, trail
 from memory_core.db.engine import organisation_transaction, transaction
-from memory_core.errors import Forbidden, Refusal, Refused
+from memory_core.errors import Forbidden, NotOffered, Refusal, Refused
 from memory_core.identifiers import identifier_refusal
 from memory_core.membership import Members, standing_of
 from memory_core.privacy import PrivacyDesk
@@ -205,10 +205,10 @@ class Workplace:
         """
         act = FUNCTIONS.get(f"{function.__module__}.{function.__qualname__}")
         if act is None:
-            raise Forbidden(f"call {function.__qualname__}")
+            raise NotOffered(function.__qualname__)
         standing = self.require(act)
         if "key" in _parameters(function) and named.get("key") is None and not standing.may(Act.LOOK):
-            raise Forbidden(f"call {function.__qualname__} without a key")
+            raise NotOffered(f"{function.__qualname__} without a key for pseudonyms")
         return function(self.org_id, *given, settings=self.settings, **_in_their_name(function, named, standing))
 
     def _record_refusal(self, act: Act, standing: Standing | None) -> None:
@@ -269,7 +269,7 @@ class _Guarded:
             return parts[name]
         act = acts.get(name)
         if act is None:
-            raise Forbidden(f"call {name}")
+            raise NotOffered(name)
 
         def checked(*given: Any, **named: Any) -> Any:
             standing = require(act(named) if callable(act) else act)
@@ -279,7 +279,7 @@ class _Guarded:
         return checked
 
     def __setattr__(self, name: str, value: object) -> None:
-        raise Forbidden(f"change {name}")
+        raise NotOffered(f"a change of {name}")
 
 
 def _in_their_name(method: Callable[..., Any], named: Mapping[str, Any], standing: Standing) -> Mapping[str, Any]:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import ipaddress
 import shlex
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
@@ -20,6 +19,7 @@ from memory_core.health import Check, checks
 from memory_core.membership import memberships_of
 from memory_core.privacy import PrivacyDesk
 from memory_core.roles import Act, Identity, Standing
+from memory_core.rules.sign_in import is_loopback
 from memory_core.spreadsheet import disarmed
 from memory_core.workplace import Workplace
 from pages.web.door import is_bypassed
@@ -200,18 +200,9 @@ def refused_because(
         return None
     if is_production:
         return "APP_ENV is production, and there is no sign-in: nothing is served."
-    if not _is_loopback(address):
+    if not is_loopback(address):
         return "Without a sign-in the workbench listens on 127.0.0.1 only. Start it with: make run"
     return None
-
-
-def _is_loopback(address: str | None) -> bool:
-    if address == "localhost":
-        return True
-    try:
-        return address is not None and ipaddress.ip_address(address).is_loopback
-    except ValueError:
-        return False
 
 
 @contextmanager

@@ -45,19 +45,13 @@ def ask(
     return _approval(connection.execute(statement.returning(approval)).one())
 
 
-def newest(connection: Connection, org_id: str, act: HeavyAct | str, fingerprint: bytes) -> Approval | None:
-    """Return what was asked for last of exactly this."""
-    wanted = _of(org_id).where(approval.c.act == str(act), approval.c.fingerprint == fingerprint)
-    row = connection.execute(_last_first(wanted, 1)).one_or_none()
-    return None if row is None else _approval(row)
-
-
 def asked(connection: Connection, org_id: str, act: HeavyAct | str, fingerprint: bytes, *, by: str) -> list[Approval]:
     """Return what an officer has asked for of exactly this, last first."""
     wanted = _of(org_id).where(
         approval.c.act == str(act), approval.c.fingerprint == fingerprint, approval.c.asked_by == by
     )
-    return [_approval(row) for row in connection.execute(_last_first(wanted, None))]
+    rows = connection.execute(wanted.order_by(approval.c.asked_at.desc(), approval.c.approval_id.desc()))
+    return [_approval(row) for row in rows]
 
 
 def with_id(connection: Connection, org_id: str, approval_id: UUID) -> Approval | None:
@@ -97,22 +91,15 @@ def use(connection: Connection, org_id: str, approval_id: UUID, *, now: datetime
     return bool(connection.execute(statement).rowcount)
 
 
-def counted(connection: Connection, org_id: str, *, by: str, acts: Iterable[HeavyAct], since: datetime) -> int:
+def counted(connection: Connection, org_id: str, *, by: str, acts: Iterable[HeavyAct | str], since: datetime) -> int:
     """Return how many memories an officer's acts were about that another has agreed to and that were done since."""
     total = select(func.coalesce(func.sum(approval.c.count), 0)).where(
         approval.c.org_id == org_id,
         approval.c.asked_by == by,
-        approval.c.act.in_([act.value for act in acts]),
+        approval.c.act.in_([str(act) for act in acts]),
         approval.c.used_at > since,
     )
     return int(connection.scalar(total) or 0)
-
-
-def waiting(connection: Connection, org_id: str, *, now: datetime) -> list[Approval]:
-    """Return what waits for a decision, oldest first."""
-    wanted = _of(org_id).where(approval.c.decided_at.is_(None), approval.c.expires_at > now)
-    rows = connection.execute(wanted.order_by(approval.c.asked_at, approval.c.approval_id))
-    return [_approval(row) for row in rows]
 
 
 def unexpired(connection: Connection, org_id: str, *, now: datetime) -> list[Approval]:
@@ -122,17 +109,8 @@ def unexpired(connection: Connection, org_id: str, *, now: datetime) -> list[App
     return [_approval(row) for row in rows]
 
 
-def recent(connection: Connection, org_id: str, limit: int) -> list[Approval]:
-    """Return what was asked for, last first."""
-    return [_approval(row) for row in connection.execute(_last_first(_of(org_id), limit))]
-
-
 def _of(org_id: str) -> Select[Any]:
     return select(approval).where(approval.c.org_id == org_id)
-
-
-def _last_first(wanted: Select[Any], limit: int | None) -> Select[Any]:
-    return wanted.order_by(approval.c.asked_at.desc(), approval.c.approval_id.desc()).limit(limit)
 
 
 def _approval(row: Row[Any]) -> Approval:

@@ -322,7 +322,7 @@ recall = Table(
     Column("boundary", Text),  # None: no block was shown
     Column("token_budget", Integer),
     Column("omitted", Integer, nullable=False),
-    Column("by", Text),  # who looked at a preview, and why they needed to see names
+    Column("by", Text),  # who looked at a preview, and what for
     Column("because", Text),
     PrimaryKeyConstraint("org_id", "recall_id", name="recall_pkey"),
     ForeignKeyConstraint(["org_id"], ["organisation.org_id"], name="recall_of_an_organisation"),

@@ -8,7 +8,7 @@ import streamlit as st
 
 from memory_core import Refused
 from memory_core.leaving import leaving_of
-from memory_core.privacy import CHANGE_SAFEGUARDS, PrivacyDesk
+from memory_core.privacy import CHANGE_SAFEGUARDS, MAY_LEAVE, STAY, PrivacyDesk
 from memory_core.rights import Safeguards, TrailEntry
 from memory_core.roles import Act
 from memory_core.units import in_utc
@@ -19,7 +19,7 @@ MOST = 1_000_000
 CHANGES = {  # as the trail names them
     "preview_pseudonyms": ("preview_pseudonyms",),
     "four_eyes_over": ("four_eyes_over",),
-    "observations_leave": ("observations may leave", "observations stay"),
+    "observations_leave": (MAY_LEAVE, STAY),
 }
 
 

@@ -51,7 +51,7 @@ class Offers:
         Where they, or all, have too much waiting, the oldest goes first.
         """
         if len(content) > MOST_BYTES_EACH:
-            reason = f"has {len(content):,} bytes, and {MOST_BYTES_EACH:,} can be handed out"
+            reason = f"has {len(content):,} bytes, and {MOST_BYTES_EACH:,} can be handed out; leave more out of it"
             raise Refused(Refusal(rule="file_can_be_kept", field="file", reason=reason))
         token = secrets.token_urlsafe(32)
         until = self._clock() + LIFE_S

@@ -16,10 +16,10 @@ from wire import vector
 from memory_core import Memory, MemoryStore, RecallMode, Subject
 from memory_core.backlog import embed_backlog, repin
 from memory_core.config import settings
-from memory_core.db import embedded
-from memory_core.db.engine import engine_for
+from memory_core.db import embedded, organisations
+from memory_core.db.engine import engine_for, organisation_transaction
 from memory_core.embedders import BATCH, MAX_DIMENSIONS, PAUSE_S, Guarded
-from memory_core.embedding import given
+from memory_core.embedding import STAYS_HERE, given
 from memory_core.errors import BadVector, EmbedderError, EmbedderUnavailable, Refused
 from memory_core.privacy import PrivacyDesk
 
@@ -36,6 +36,7 @@ class Fake:
         self.name = name
         self.dimensions = dimensions
         self.batches: list[list[str]] = []
+        self.queries = 0
         self.before: Callable[[int, Sequence[str]], None] = lambda count, texts: None
 
     def embed_documents(self, texts: Sequence[str]) -> list[list[float]]:
@@ -44,6 +45,7 @@ class Fake:
         return [vector(text, dimensions=self.dimensions) for text in texts]
 
     def embed_query(self, text: str) -> list[float]:
+        self.queries += 1
         return vector(text, dimensions=self.dimensions)
 
 
@@ -261,10 +263,16 @@ def test_an_embedder_outside_is_sent_nothing_until_the_organisation_lets_it_leav
         with pytest.raises(EmbedderUnavailable, match="has not let observations leave"):
             sends()
     assert fake.batches == []
+    with organisation_transaction(engine, desk.org_id) as connection:  # as one that was inside when it was pinned
+        organisations.pin(connection, desk.org_id, model="far", dimensions=16, replace=True)
+    recall = store.recall("When can they start?", run_id="r-2")
+    assert (recall.mode, recall.reason) == (RecallMode.RECENCY, STAYS_HERE)
+    assert fake.queries == 0
     privacy = PrivacyDesk.open(desk.org_id, by="user:ines", database_url=desk.application, embedder=None)
     privacy.change_safeguards(replace(privacy.safeguards(), observations_leave=True))
     assert store.embed().count == 1
     assert fake.batches == [["Could start in May."]]
+    assert store.recall("When can they start?", run_id="r-2").mode is RecallMode.SEMANTIC
 
 
 def test_an_expired_memory_is_not_sent_to_an_embedder(desk: Desk) -> None:

@@ -13,6 +13,7 @@ from rows import emptied, execute, rows, snapshot, traces
 from memory_core import Refused
 from memory_core.backlog import repin
 from memory_core.db.engine import engine_for
+from memory_core.embedders import Guarded
 from memory_core.errors import ChangedMeanwhile
 from memory_core.privacy import PrivacyDesk
 from memory_core.rights import DeskSettings, StandingAnswers
@@ -272,7 +273,7 @@ def test_the_desks_settings_survive_a_first_embedding_and_a_change_of_its_model(
     observe(open_store(embedder=HashedWords()), "Could start in May.")
     assert others(database) == [([], 365, "words", 64)]
     assert desk.settings() == after
-    repin(engine_for(database.application), "acme", HashedWords("other", 32))
+    repin(engine_for(database.application), "acme", Guarded(HashedWords("other", 32)))
     assert others(database) == [([], 365, "other", 32)]
     assert desk.settings() == after
     assert desk.change_settings(replace(after, time_zone="UTC")).version == 2

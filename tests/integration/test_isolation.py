@@ -381,9 +381,6 @@ READS: dict[str, dict[str, Act]] = {
         "name_taken": lambda connection, org_id: members.name_taken(connection, org_id, "user:ines", BO),
     },
     "approvals": {
-        "newest": lambda connection, org_id: approvals.newest(connection, org_id, HeavyAct.ERASE, FINGERPRINT),
-        "waiting": lambda connection, org_id: approvals.waiting(connection, org_id, now=datetime.now(UTC)),
-        "recent": lambda connection, org_id: approvals.recent(connection, org_id, 10),
         "asked": lambda connection, org_id: approvals.asked(
             connection, org_id, HeavyAct.ERASE, FINGERPRINT, by="user:ines"
         ),

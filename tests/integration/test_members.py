@@ -446,8 +446,7 @@ def test_an_approval_is_asked_for_decided_once_and_used_once(entered: Database) 
     assert decided(entered, approval.approval_id)
     assert not decided(entered, approval.approval_id, by="user:eve", agreed=False)
     with organisation_transaction(engine_for(entered.application), "acme") as connection:
-        agreed = approvals.newest(connection, "acme", HeavyAct.ERASE, FINGERPRINT)
-        assert approvals.waiting(connection, "acme", now=NOW) == []
+        agreed = approvals.with_id(connection, "acme", approval.approval_id)
     assert agreed == replace(approval, decided_by="user:bo", decided_at=NOW, agreed=True)
     assert agreed.is_usable(now=NOW)
     assert not agreed.waits(now=NOW)
@@ -455,7 +454,7 @@ def test_an_approval_is_asked_for_decided_once_and_used_once(entered: Database) 
     assert used(entered, approval.approval_id)
     assert not used(entered, approval.approval_id)
     with organisation_transaction(engine_for(entered.application), "acme") as connection:
-        (done,) = approvals.recent(connection, "acme", 10)
+        done = approvals.with_id(connection, "acme", approval.approval_id)
     assert done == replace(agreed, used_at=NOW)
     assert not done.is_usable(now=NOW)
 
@@ -475,7 +474,7 @@ def test_after_its_time_nobody_agrees_to_it_and_nothing_is_done_on_it(entered: D
         assert not decided(entered, late.approval_id, now=after)
         assert not used(entered, agreed.approval_id, now=after)
         with organisation_transaction(engine_for(entered.application), "acme") as connection:
-            assert approvals.waiting(connection, "acme", now=after) == []
+            assert approvals.unexpired(connection, "acme", now=after) == []
     assert used(entered, agreed.approval_id, now=agreed.expires_at - timedelta(microseconds=1))
 
 
@@ -487,17 +486,15 @@ def test_whoever_asked_does_not_decide(entered: Database) -> None:
     assert decided(entered, approval.approval_id)
 
 
-def test_the_newest_is_of_exactly_that_act_and_what_waits_is_oldest_first(entered: Database) -> None:
+def test_what_was_asked_is_of_exactly_that_act_last_first_and_what_waits_is_oldest_first(entered: Database) -> None:
     first, second = asked(entered), asked(entered, at=NOW + timedelta(seconds=1))
     lifting = asked(entered, act=HeavyAct.LIFT, subject=None, count=None, at=NOW + timedelta(seconds=2))
     other = asked(entered, fingerprint=bytes(32), at=NOW + timedelta(seconds=3))
     with organisation_transaction(engine_for(entered.application), "acme") as connection:
-        assert approvals.newest(connection, "acme", "erase", FINGERPRINT) == second
-        assert approvals.newest(connection, "acme", HeavyAct.LIFT, FINGERPRINT) == lifting
-        assert approvals.newest(connection, "acme", HeavyAct.RELEASE, FINGERPRINT) is None
-        assert approvals.waiting(connection, "acme", now=NOW) == [first, second, lifting, other]
-        assert approvals.recent(connection, "acme", 3) == [other, lifting, second]
-        assert approvals.recent(connection, "acme", 0) == []
+        for act, expected in ((HeavyAct.ERASE, [second, first]), (HeavyAct.LIFT, [lifting]), (HeavyAct.RELEASE, [])):
+            assert approvals.asked(connection, "acme", act, FINGERPRINT, by="user:ines") == expected
+        assert approvals.asked(connection, "acme", HeavyAct.ERASE, FINGERPRINT, by="user:bo") == []
+        assert approvals.unexpired(connection, "acme", now=NOW) == [first, second, lifting, other]
 
 
 def test_one_agreement_wanted_by_many_at_once_is_used_once(entered: Database) -> None:

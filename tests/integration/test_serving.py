@@ -50,6 +50,13 @@ def test_an_address_is_one(home: Path, address: str) -> None:
         serving.port_to_serve(chosen(), port=None, address=address)
 
 
+def test_an_address_is_this_machines(home: Path) -> None:
+    secrets(home, origin=HERE)
+    for port in (None, 8600):
+        with pytest.raises(Refused, match=r"192\.0\.2\.1 is no address of this machine"):
+            serving.port_to_serve(chosen(), port=port, address="192.0.2.1")
+
+
 def test_in_production_somebody_has_to_sign_in(home: Path) -> None:
     with pytest.raises(SettingsError, match="APP_ENV: is production, and there is no sign-in"):
         serving.port_to_serve(chosen("production"), port=None)

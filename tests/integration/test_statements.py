@@ -20,6 +20,7 @@ from memory_core.calls import Begun, Wait
 from memory_core.config import settings
 from memory_core.db import agent_runs, approvals, evaluations
 from memory_core.db.engine import engine_for, organisation_transaction
+from memory_core.db.members import is_second
 from memory_core.db.tables import TENANT_TABLES
 from memory_core.interchange import export_lines
 from memory_core.journal import CallJournal
@@ -233,11 +234,12 @@ def by_members(database: Database) -> None:
         about = {"subject": CANDIDATE, "count": 2, "reason": "asked to", "by": "user:ines"}
         when = {"at": now, "expires_at": now + timedelta(days=1)}
         approvals.ask(connection, "acme", approval_id=asked, act="erase", fingerprint=bytes(32), **about, **when)
-        assert approvals.waiting(connection, "acme", now=now)
+        assert approvals.unexpired(connection, "acme", now=now)
         assert approvals.decide(connection, "acme", asked, by="user:petra", agreed=True, now=now)
-        assert approvals.newest(connection, "acme", "erase", bytes(32))
+        assert approvals.asked(connection, "acme", "erase", bytes(32), by="user:ines")
         assert approvals.use(connection, "acme", asked, now=now)
-        assert approvals.recent(connection, "acme", 9)
+        assert approvals.counted(connection, "acme", by="user:ines", acts=["erase"], since=now - timedelta(days=1))
+        assert is_second(connection, "acme", "user:bo", asked_by="user:ines")
 
 
 def by_agents(database: Database) -> None:

@@ -17,7 +17,7 @@ from streamlit.testing.v1 import AppTest
 
 from memory_core import Subject
 from memory_core.config import settings
-from memory_core.errors import Forbidden, MemoryCoreError, Refusal, Refused
+from memory_core.errors import Forbidden, MemoryCoreError, NotOffered, Refusal, Refused
 from memory_core.evals import results
 from memory_core.latency import latency, recorded_prompts
 from memory_core.membership import Members
@@ -255,7 +255,7 @@ def test_what_is_not_in_the_table_cannot_be_reached_through_a_workplace(acme: Me
         lambda: setattr(work.store(), "org_id", "globex"),
         lambda: work.call(Members.open),
     ):
-        with pytest.raises(Forbidden):
+        with pytest.raises(NotOffered):
             reach()
     assert work.store().org_id == "acme"
 
@@ -274,7 +274,7 @@ def test_nobody_acts_or_looks_in_anothers_name(acme: MemoryStore, chosen: Any, d
 def test_who_may_not_look_at_subjects_is_shown_nothing_without_a_key_for_pseudonyms(
     acme: MemoryStore, chosen: Any
 ) -> None:
-    with pytest.raises(Forbidden, match="without a key"):
+    with pytest.raises(NotOffered, match="without a key"):
         Workplace("acme", WHO[Role.ENGINEER], settings=chosen).call(trace, "r-1")
     assert Workplace("acme", WHO[Role.DPO], settings=chosen).call(trace, "r-1").written
 

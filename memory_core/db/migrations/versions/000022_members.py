@@ -129,7 +129,7 @@ CREATE POLICY what_is_decided_stays_decided ON approval AS RESTRICTIVE FOR UPDAT
     ));
 """
 
-# Of a member, that they were removed; of an approval, what became of it. Who sees names in a preview is written once.
+# Of a member, that they were removed; of an approval, what became of it.
 GRANTS = """
 GRANT SELECT, INSERT, UPDATE (removed_at, removed_by) ON member TO {role};
 GRANT SELECT, INSERT, UPDATE (decided_by, decided_at, agreed, used_at) ON approval TO {role};
