@@ -1,4 +1,4 @@
-"""Whether an address stands inside the private network."""
+"""Where an address stands: on this machine, inside the private network, or outside."""
 
 from __future__ import annotations
 
@@ -41,6 +41,16 @@ def is_inside(address: str) -> bool:
     if "." not in name:
         return name in (host, "localhost")  # with a dot after it, one label is a top-level domain
     return name.endswith(_SUFFIXES)
+
+
+def is_loopback(host: str | None) -> bool:
+    """Say whether a host or an address is this machine's own, which no name server is asked about."""
+    if host == "localhost":
+        return True
+    try:
+        return host is not None and ip_address(host).is_loopback
+    except ValueError:
+        return False
 
 
 def _as_number(host: str) -> IPv4Address | IPv6Address | None:

@@ -85,8 +85,9 @@ class SecondOfficer:
         organisations.enter(connection, self._org_id)
         locks.await_records(connection, self._org_id)  # so that of two acts at once each counts the other
         since = now - COUNTED_FOR
-        erased = trail.counted(connection, self._org_id, by=self._by, acts=ERASED_ON_RECORD, since=since)
-        agreed = approvals.counted(connection, self._org_id, by=self._by, acts=ERASING, since=since)
+        names = members.names_of(connection, self._org_id, self._by)
+        erased = trail.counted(connection, self._org_id, by=names, acts=ERASED_ON_RECORD, since=since)
+        agreed = approvals.counted(connection, self._org_id, by=names, acts=ERASING, since=since)
         return erased - agreed + count > over
 
 

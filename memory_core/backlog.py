@@ -52,12 +52,12 @@ def embed_backlog(
     total = census.unembedded if among is None else len(among)
     pinned, dimensions = census.pinned_model, census.pinned_dimensions
     embedder = _chosen(choose, pinned)
-    _require_leave(engine, org_id, embedder)
     done, tried = 0, 0
     failures: list[EmbedderError] = []
     if progress:
         progress(0, total)
     for batch in _batches(engine, org_id, (embedder.name, dimensions), clock=clock, among=among):
+        _require_leave(engine, org_id, embedder)  # of each batch: it may be taken back meanwhile
         made, failed = _vectors(embedder, batch, dimensions=dimensions, limit_s=limit_s)
         failures += failed
         tried += len(batch)

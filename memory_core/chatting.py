@@ -14,14 +14,21 @@ from memory_core.gateway.inspection import LoadedModel, with_tag
 from memory_core.gateway.servers import server_for
 from memory_core.identifiers import identifier_refusal
 from memory_core.journal import CallJournal, journal_for
+from memory_core.leaving import what_may_leave
 
 
 def gateway_for(
-    org_id: str, *, settings: Settings | None = None, clock: Callable[[], datetime] | None = None
+    org_id: str,
+    *,
+    settings: Settings | None = None,
+    clock: Callable[[], datetime] | None = None,
+    observations_may_leave: bool = False,
 ) -> Gateway:
     """Return an organisation's gateway.
 
-    Raises `ModelNotConfigured`, `Refused` for an organisation that is no identifier, `SettingsError`, or a `DatabaseError`.
+    Whether observations may be sent to a model outside is asked of the organisation at each call, unless they may anyway,
+    as `observations_may_leave` says of invented people. Raises `ModelNotConfigured`, `Refused` for an organisation that is
+    no identifier, `SettingsError`, or a `DatabaseError`.
     """
     refused = identifier_refusal(org_id, field="org_id")
     if refused:
@@ -30,7 +37,13 @@ def gateway_for(
     if not chosen.has_model:
         raise ModelNotConfigured
     engine = database.usable_engine(chosen)
-    return Gateway(chosen, CallJournal(engine, org_id, clock=clock) if clock else journal_for(engine, org_id))
+    return Gateway(
+        chosen,
+        CallJournal(engine, org_id, clock=clock) if clock else journal_for(engine, org_id),
+        observations_may_leave=lambda: (
+            observations_may_leave or not what_may_leave(engine, org_id, chosen).observations_stay
+        ),
+    )
 
 
 def models_in_memory(settings: Settings) -> list[LoadedModel]:

@@ -17,7 +17,7 @@ from pydantic_settings import BaseSettings, SettingsConfigDict
 from sqlalchemy import URL, make_url
 from sqlalchemy.exc import ArgumentError
 
-from memory_core.addresses import is_inside
+from memory_core.addresses import is_inside, is_loopback
 from memory_core.errors import SettingsError
 from memory_core.identifiers import identifier_refusal
 
@@ -216,8 +216,9 @@ class Settings(BaseSettings):
 
     def embedder_is_outside(self, model: str) -> bool:
         """Say the same of what an embedding model on Ollama is given."""
-        is_that_server = self.model_outside and not self.model_base_url
-        return is_that_server or is_handed_on(model) or not is_inside(self.ollama_host)
+        address = address_of_ollama(self.ollama_host)
+        is_that_server = self.model_outside and _server_of(address) == _server_of(self.model_address)
+        return is_that_server or is_handed_on(model) or not is_inside(address)
 
     def model_of(self, tier: Tier) -> str:
         """Return the model that serves a tier."""
@@ -255,6 +256,13 @@ class Settings(BaseSettings):
 def is_handed_on(model: str) -> bool:
     """Say whether Ollama hands a model of that name on to its maker's cloud."""
     return model.endswith(("-cloud", ":cloud"))
+
+
+def _server_of(address: str) -> tuple[str | None, int | None]:
+    """Return which server stands at an address, with one name for this machine's own."""
+    parts = urlsplit(address)
+    host = "localhost" if is_loopback(parts.hostname) else parts.hostname
+    return host, parts.port or {"http": 80, "https": 443}.get(parts.scheme)
 
 
 def _expanded(path: Path) -> Path:

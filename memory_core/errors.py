@@ -113,19 +113,21 @@ class ChangedMeanwhile(Refused):
 
 
 class Forbidden(Refused):
-    """Whoever asks is no member of the organisation, or has no role that may do this; nothing was done or shown."""
+    """Whoever asks is no member of the organisation, or has no role that may do this; nothing was done or shown.
 
-    def __init__(self, act: str, *, needed: tuple[str, ...] = ()) -> None:
+    `barred` are roles of theirs that may not, whatever else they are.
+    """
+
+    def __init__(self, act: str, *, needed: tuple[str, ...] = (), barred: tuple[str, ...] = ()) -> None:
         self.act = act
         self.needed = needed
         who = f"the role {' or '.join(needed)}" if needed else "a membership"
-        super().__init__(
-            Refusal(
-                rule="act_is_for_its_roles",
-                field="role",
-                reason=f"to {act} needs {who} in this organisation; an admin of it can add you",
+        reason = f"to {act} needs {who} in this organisation; an admin of it can add you"
+        if barred:
+            reason = (
+                f"to {act} is not for whoever is {' or '.join(barred)}, whatever else they are; somebody else has to"
             )
-        )
+        super().__init__(Refusal(rule="act_is_for_its_roles", field="role", reason=reason))
 
 
 class NotOffered(Refused):

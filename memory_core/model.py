@@ -213,6 +213,7 @@ class Block:
     tokens: int  # estimated; see memory_core.prompt.tokens
     omitted: int  # memories that did not fit the token budget
     boundary: str
+    observations: int = 0  # of its memories, how many are observations that have their text
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -51,7 +51,7 @@ class Register:
     def __init__(self, engine: Engine, org_id: str, *, by: str, clock: Callable[[], datetime] | None = None) -> None:
         self._engine = engine
         self._org_id = org_id
-        self._by = by
+        self.by = by
         self._clock = clock
 
     # Reading
@@ -96,7 +96,7 @@ class Register:
         """
         kind, way = _member(RequestType, right, field="type"), _member(Channel, channel, field="channel")
         asked_by = asked_by.strip() if isinstance(asked_by, str) else asked_by
-        if refused := identifier_refusal(self._by, field="by") or asker_refusal(asked_by):
+        if refused := identifier_refusal(self.by, field="by") or asker_refusal(asked_by):
             raise Refused(refused)
         request_id = new_id()
         with organisation_transaction(self._engine, self._org_id) as connection:
@@ -124,7 +124,7 @@ class Register:
                 received_on=received_on,
                 version=1,
                 changed_at=now,
-                changed_by=self._by,
+                changed_by=self.by,
             )
             self._record(
                 connection,
@@ -291,7 +291,7 @@ class Register:
 
     def _require_open(self, connection: Connection, request: RightsRequest, act: Act) -> RightsRequest:
         current = self._current(connection, request)
-        if refused := identifier_refusal(self._by, field="by") or step_refusal(current, act):
+        if refused := identifier_refusal(self.by, field="by") or step_refusal(current, act):
             raise Refused(refused)
         return current
 
@@ -306,7 +306,7 @@ class Register:
     ) -> RightsRequest:
         now = self._now(connection)
         status = status_after(current, act)
-        values = {**fields, "status": status.value, "changed_at": now, "changed_by": self._by}
+        values = {**fields, "status": status.value, "changed_at": now, "changed_by": self.by}
         if not status.is_open:
             values["closed_at"] = now
         if not requests.change(connection, self._org_id, current.request_id, version=current.version, **values):
@@ -337,12 +337,12 @@ class Register:
         changed: Mapping[str, tuple[str | None, str | None]],
     ) -> None:
         requests.record_change(
-            connection, self._org_id, request_id, version=version, at=at, by=self._by, act=act.value, changed=changed
+            connection, self._org_id, request_id, version=version, at=at, by=self.by, act=act.value, changed=changed
         )
         trail.record(
             connection,
             self._org_id,
-            by=self._by,
+            by=self.by,
             act=f"request {act}",
             subject=subject,
             reference=reference,

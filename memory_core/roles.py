@@ -75,6 +75,10 @@ MAY: Mapping[Act, frozenset[Role]] = MappingProxyType(
 )
 
 
+# Whoever is one of these may not, whatever else they are: no officer loosens what binds officers.
+NOT_AS: Mapping[Act, frozenset[Role]] = MappingProxyType({Act.CHANGE_SAFEGUARDS: frozenset({_D})})
+
+
 @dataclass(frozen=True, kw_only=True)
 class Identity:
     """Who somebody is to a provider: issuer and subject, never an e-mail address alone.
@@ -129,10 +133,13 @@ class Standing:
 
     name: str  # user:…
     roles: frozenset[Role]
+    is_alone: bool = False  # nobody signs in, and so there is nobody else
 
     def may(self, act: Act) -> bool:
-        """Say whether one of the roles may do an act."""
-        return bool(self.roles & MAY[act])
+        """Say whether one of the roles may do an act, and none of them stands against it."""
+        return bool(self.roles & MAY[act]) and (self.is_alone or not self.roles & NOT_AS.get(act, frozenset()))
 
 
-LOCAL = Standing(name="user:local", roles=frozenset(Role))  # without a sign-in, on the loopback address only
+LOCAL = Standing(
+    name="user:local", roles=frozenset(Role), is_alone=True
+)  # without a sign-in, on the loopback address only

@@ -11,9 +11,10 @@ import tomllib
 from pathlib import Path
 from typing import NoReturn
 
+from memory_core.addresses import is_loopback
 from memory_core.config import Settings
 from memory_core.errors import Refusal, Refused, SettingsError
-from memory_core.rules.sign_in import SignIn, is_loopback, sign_in_of
+from memory_core.rules.sign_in import SignIn, sign_in_of
 
 ROOT = Path(__file__).resolve().parent.parent
 LOOPBACK = "127.0.0.1"

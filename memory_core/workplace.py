@@ -16,7 +16,7 @@ from memory_core.errors import Forbidden, NotOffered, Refusal, Refused
 from memory_core.identifiers import identifier_refusal
 from memory_core.membership import Members, standing_of
 from memory_core.privacy import PrivacyDesk
-from memory_core.roles import LOCAL, MAY, Act, Identity, Standing
+from memory_core.roles import LOCAL, MAY, NOT_AS, Act, Identity, Standing
 from memory_core.store import MemoryStore
 
 Answer = TypeVar("Answer")
@@ -100,6 +100,7 @@ FUNCTIONS: Mapping[str, Act] = {  # functions of the organisation's id, by modul
     "memory_core.tracing.trace": Act.READ_RUNS,
 }
 PLAIN = frozenset({"by", "org_id"})
+TIMES = frozenset({"clock", "now"})  # when something was done is not for whoever does it to say
 REFUSAL_EVERY_S = 60.0  # of one person at one act
 MOST_REMEMBERED = 10_000
 
@@ -178,7 +179,10 @@ class Workplace:
         if standing is not None and standing.may(act):
             return standing
         self._record_refusal(act, standing)
-        raise Forbidden(act.value, needed=() if standing is None else tuple(sorted(MAY[act])))
+        if standing is None:
+            raise Forbidden(act.value)
+        barred = standing.roles & NOT_AS.get(act, frozenset()) if standing.roles & MAY[act] else ()
+        raise Forbidden(act.value, needed=tuple(sorted(MAY[act])), barred=tuple(sorted(barred)))
 
     def store(self) -> MemoryStore:
         """Return the organisation's store, each call of it checked."""
@@ -207,6 +211,8 @@ class Workplace:
         if act is None:
             raise NotOffered(function.__qualname__)
         standing = self.require(act)
+        if TIMES & named.keys():
+            raise NotOffered(f"{function.__qualname__} at another time")
         if "key" in _parameters(function) and named.get("key") is None and not standing.may(Act.LOOK):
             raise NotOffered(f"{function.__qualname__} without a key for pseudonyms")
         return function(self.org_id, *given, settings=self.settings, **_in_their_name(function, named, standing))
@@ -273,6 +279,9 @@ class _Guarded:
 
         def checked(*given: Any, **named: Any) -> Any:
             standing = require(act(named) if callable(act) else act)
+            if getattr(of, "by", standing.name) != standing.name:
+                reason = f"is {standing.name} by now, and this was opened as {of.by}; open it again"
+                raise Refused(Refusal(rule="acts_are_in_ones_own_name", field="by", reason=reason))
             method = getattr(of, name)
             return method(*given, **_in_their_name(method, named, standing))
 

@@ -12,6 +12,7 @@ import pandas as pd
 import streamlit as st
 
 from memory_core import MemoryCoreError, MemoryStore, Subject
+from memory_core.addresses import is_loopback
 from memory_core.characters import shown_whole
 from memory_core.config import Settings, settings
 from memory_core.errors import Refusal
@@ -19,7 +20,6 @@ from memory_core.health import Check, checks
 from memory_core.membership import memberships_of
 from memory_core.privacy import PrivacyDesk
 from memory_core.roles import Act, Identity, Standing
-from memory_core.rules.sign_in import is_loopback
 from memory_core.spreadsheet import disarmed
 from memory_core.workplace import Workplace
 from pages.web.door import is_bypassed
@@ -141,6 +141,9 @@ def _visitor(who: Identity | None, chosen: Settings) -> Visitor:
     if who is None:
         known = sorted({chosen.memory_org, *known})
     if not known:
+        wanted = st.query_params.get(ORGANISATION) or st.session_state.get("org_id")
+        if wanted is not None and who is not None:
+            _on_record(wanted, who, chosen)
         contact = chosen.memory_contact or "an admin of the organisation"
         st.error("You are signed in, and no member of any organisation here.")
         st.text(f"Ask {contact} to add you. They need these two lines:")
@@ -153,8 +156,7 @@ def _visitor(who: Identity | None, chosen: Settings) -> Visitor:
     with explained():
         standing = work.standing()
     if standing is None:  # removed since the list was made
-        with suppress(MemoryCoreError):
-            work.require(Act.OVERVIEW)  # so that it is on record
+        _on_record(org_id, who, chosen)
         st.error("You are no member of this organisation any more.")
         st.stop()
     visitor = Visitor(work=work, author=standing.name)
@@ -162,6 +164,12 @@ def _visitor(who: Identity | None, chosen: Settings) -> Visitor:
         _links(standing)
     _who(visitor, standing)
     return visitor
+
+
+def _on_record(org_id: str, who: Identity | None, chosen: Settings) -> None:
+    """Leave a line of an organisation's trail, where there is one, that somebody who is no member of it was kept out."""
+    with suppress(MemoryCoreError):
+        Workplace(org_id, who, settings=chosen).require(Act.OVERVIEW)
 
 
 def restored(visitor: Visitor) -> None:
@@ -258,8 +266,7 @@ def _organisation(known: list[str], default: str, *, who: Identity | None, chose
     """Let the visitor choose one of their organisations; an address may name one, if it is theirs."""
     asked = st.query_params.get(ORGANISATION)
     if asked is not None and asked not in known:
-        with suppress(MemoryCoreError):  # so that it is a line of that organisation's trail, where there is one
-            Workplace(asked, who, settings=chosen).require(Act.OVERVIEW)
+        _on_record(asked, who, chosen)
         st.error("The address names an organisation of which you are no member, or which is not here.")
         st.stop()
     remembered = st.session_state.get("org_id", default)

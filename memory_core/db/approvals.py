@@ -91,11 +91,13 @@ def use(connection: Connection, org_id: str, approval_id: UUID, *, now: datetime
     return bool(connection.execute(statement).rowcount)
 
 
-def counted(connection: Connection, org_id: str, *, by: str, acts: Iterable[HeavyAct | str], since: datetime) -> int:
-    """Return how many memories an officer's acts were about that another has agreed to and that were done since."""
+def counted(
+    connection: Connection, org_id: str, *, by: Iterable[str], acts: Iterable[HeavyAct | str], since: datetime
+) -> int:
+    """Return how many memories the acts were about that another has agreed to and that were done since, by their askers."""
     total = select(func.coalesce(func.sum(approval.c.count), 0)).where(
         approval.c.org_id == org_id,
-        approval.c.asked_by == by,
+        approval.c.asked_by.in_(by),
         approval.c.act.in_([str(act) for act in acts]),
         approval.c.used_at > since,
     )

@@ -92,6 +92,13 @@ def name_taken(connection: Connection, org_id: str, name: str, identity: Identit
     return connection.scalar(others.limit(1)) is not None
 
 
+def names_of(connection: Connection, org_id: str, name: str) -> list[str]:
+    """Return every name that the person of a name has or had here, the name itself also where no member ever had it."""
+    theirs = select(member.c.identity).where(member.c.org_id == org_id, member.c.name == name)
+    known = select(member.c.name).where(member.c.org_id == org_id, member.c.identity.in_(theirs)).distinct()
+    return sorted({name, *connection.scalars(known)})
+
+
 def is_second(connection: Connection, org_id: str, name: str, *, asked_by: str) -> bool:
     """Say whether a name is that of an officer, at this moment, who is another person than the one who asked.
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from datetime import datetime
 from typing import Any
 
@@ -115,10 +115,10 @@ def newest(
     return [_entry(row) for row in connection.execute(wanted)]
 
 
-def counted(connection: Connection, org_id: str, *, by: str, acts: Sequence[str], since: datetime) -> int:
-    """Return how many memories somebody's lines of some acts were about, since a moment."""
+def counted(connection: Connection, org_id: str, *, by: Iterable[str], acts: Sequence[str], since: datetime) -> int:
+    """Return how many memories the lines that some names have of some acts were about, since a moment."""
     total = select(func.coalesce(func.sum(trail.c["count"]), 0)).where(
-        trail.c.org_id == org_id, trail.c.by == by, trail.c.act.in_(acts), trail.c.at > since
+        trail.c.org_id == org_id, trail.c.by.in_(by), trail.c.act.in_(acts), trail.c.at > since
     )
     return int(connection.scalar(total) or 0)
 

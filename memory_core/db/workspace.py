@@ -236,7 +236,5 @@ def workspace(engine: Engine) -> Iterator[Workspace]:
     try:
         yield Workspace(connection)
     finally:
-        try:
+        with suppress(SQLAlchemyError):  # it is lost already, and its tables with it
             connection.close()
-        except SQLAlchemyError:  # it is lost already, and its tables with it
-            connection.invalidate()

@@ -73,6 +73,7 @@ class Message:
     tool_calls: tuple[ToolCall, ...] = ()  # what the assistant asked for
     answers: ToolCall | None = None  # the call whose result this is; for the role tool
     memory_tokens: int = 0  # of a memory block in the content, estimated
+    observations: int = 0  # that stand in that block
 
     def __post_init__(self) -> None:
         _refuse_unless(self.role in list(Role), "role", f"must be one of {', '.join(Role)}")
@@ -82,12 +83,13 @@ class Message:
         object.__setattr__(self, "tool_calls", tuple(self.tool_calls))
         _refuse_unless(all(isinstance(one, ToolCall) for one in self.tool_calls), "tool_calls", "must be tool calls")
         _refuse_unless(self.answers is None or isinstance(self.answers, ToolCall), "answers", "must be a tool call")
-        _refuse_unless(_is_count(self.memory_tokens), "memory_tokens", "must count from 0")
+        for name in ("memory_tokens", "observations"):
+            _refuse_unless(_is_count(getattr(self, name)), name, "must count from 0")
 
     @classmethod
     def memories(cls, block: Block) -> Message:
         """Return a recalled block as the message of its own that it belongs into, with the role user."""
-        return cls(role=Role.USER, content=block.text, memory_tokens=block.tokens)
+        return cls(role=Role.USER, content=block.text, memory_tokens=block.tokens, observations=block.observations)
 
 
 class ChunkKind(StrEnum):

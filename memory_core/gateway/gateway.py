@@ -67,11 +67,18 @@ class Stream:
 
 
 class Gateway:
-    """Asks the configured chat model for one organisation, and leaves a record of every call. Thread-safe."""
+    """Asks the configured chat model for one organisation, and leaves a record of every call. Thread-safe.
 
-    def __init__(self, settings: Settings, journal: Journal) -> None:
+    A model outside the private network is sent no block with an observation in it, unless `observations_may_leave` says
+    at that moment that the organisation lets them.
+    """
+
+    def __init__(
+        self, settings: Settings, journal: Journal, *, observations_may_leave: Callable[[], bool] = lambda: False
+    ) -> None:
         self._settings = settings
         self._journal = journal
+        self._observations_may_leave = observations_may_leave
 
     def model_of(self, tier: Tier) -> str:
         """Return the name of the model that serves a tier."""
@@ -126,8 +133,8 @@ class Gateway:
         `max_output_tokens` and `deadline_s` are MODEL_MAX_OUTPUT_TOKENS and MODEL_DEADLINE_S unless given; the deadline
         counts from here and includes all waiting. `must_call` has the model call a tool, where its server can see to that.
         `may_send` is asked right before each sending, after all waiting; where it says no, the call is cancelled.
-        Raises `ModelNotConfigured` or `Refused` at once; iterating raises a `GatewayError`, or a `DatabaseError` where the
-        call cannot be recorded, and so is not made.
+        Raises `ModelNotConfigured` or `Refused` at once, also for observations that may not leave; iterating raises a
+        `GatewayError`, or a `DatabaseError` where the call cannot be recorded, and so is not made.
         """
         settings = self._settings
         if not settings.has_model:
@@ -145,6 +152,7 @@ class Gateway:
             temperature=temperature,
             seed=seed,
         )
+        self._require_leave(messages)
         server = server_for(settings)  # before the clock starts: the first use loads its client
         deadline = Deadline(seconds)
         estimated = prompt_tokens(messages, tools)
@@ -176,6 +184,15 @@ class Gateway:
         )
         call = Call(start, request, deadline=deadline, server=server, journal=self._journal, may_send=may_send)
         return Stream(call, deadline)
+
+    def _require_leave(self, messages: tuple[Message, ...]) -> None:
+        stay = self._settings.model_is_outside and any(one.observations for one in messages)
+        if stay and not self._observations_may_leave():
+            reason = (
+                "have a block with observations, the model is outside the private network, and the organisation has not let "
+                "them leave; recall other kinds, or have an admin let them leave in Settings"
+            )
+            raise Refused(Refusal(rule="observations_stay", field="messages", reason=reason))
 
 
 def require_askable(

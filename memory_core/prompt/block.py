@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from datetime import UTC, datetime
 from functools import partial
 
@@ -66,7 +67,7 @@ def memory_block(
     A memory whose line does not fit is skipped and the next is tried. The budget is in estimated tokens of the whole
     text; None is no limit. Raises ValueError for recency without a reason or a memory without text.
     """
-    return rendered_within(
+    rendered = rendered_within(
         token_budget,
         [partial(memory_line, memory=memory) for memory in memories],
         tag=TAG,
@@ -74,6 +75,10 @@ def memory_block(
         attributes=_attributes(mode, reason),
         draw_boundary=draw_boundary,
     )
+    if rendered.block is None:
+        return rendered
+    shown = [memories[place] for place in rendered.shown]
+    return replace(rendered, block=replace(rendered.block, observations=_observations(shown)))
 
 
 def rebuilt_block(
@@ -95,7 +100,12 @@ def rebuilt_block(
         _gone_line(number, memory) if memory.text is None else memory_line(number, memory)
         for number, memory in enumerate(memories_in_place_order, start=1)
     ]
-    return block_of(lines, boundary, omitted, tag=TAG, preamble=PREAMBLE, attributes=_attributes(mode, reason))
+    block = block_of(lines, boundary, omitted, tag=TAG, preamble=PREAMBLE, attributes=_attributes(mode, reason))
+    return replace(block, observations=_observations(memories_in_place_order))
+
+
+def _observations(memories: Sequence[Memory]) -> int:
+    return sum(one.text is not None and Kind(one.kind) is Kind.OBSERVATION for one in memories)
 
 
 def _attributes(mode: RecallMode, reason: str | None) -> Mapping[str, str]:

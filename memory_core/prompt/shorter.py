@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from memory_core.model import Block
 from memory_core.prompt.block import PREAMBLE
@@ -44,7 +44,8 @@ def shortened(block: Block, count: int) -> Block:
     opening, *rest = block.text.split("\n")
     opening = OMITTED.sub(">", COUNT.sub(str(count), opening, count=1))
     text = "\n".join([opening, *rest[: len(PREAMBLE)], *lines[:count], rest[-1]])
-    return Block(text=text, tokens=estimated_tokens(text), omitted=0, boundary=block.boundary)
+    observations = min(block.observations, count)  # at most; which of them are some is not known here
+    return replace(block, text=text, tokens=estimated_tokens(text), omitted=0, observations=observations)
 
 
 def further(block: Block) -> list[Further]:

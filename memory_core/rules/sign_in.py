@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import ipaddress
 from collections.abc import Mapping
 from dataclasses import dataclass
 from urllib.parse import urlsplit
 
+from memory_core.addresses import is_loopback
 from memory_core.errors import Refusal
 
 CALLBACK = "/oauth2callback"
@@ -61,16 +61,6 @@ def sign_in_of(section: object, *, port: int) -> SignIn | Refusal:
     if f"{address.scheme}://{address.netloc}" != (origin := f"{address.scheme}://{host}{named_port}"):
         return _refused("redirect_uri", f"must be written as browsers write it: {origin}{CALLBACK}")
     return SignIn(origin=origin, client_id=values["client_id"])
-
-
-def is_loopback(host: str | None) -> bool:
-    """Say whether a host or an address is this machine's own, which no name server is asked about."""
-    if host == "localhost":
-        return True
-    try:
-        return host is not None and ipaddress.ip_address(host).is_loopback
-    except ValueError:
-        return False
 
 
 def _is_private(address: str) -> bool:

@@ -130,7 +130,7 @@ def urgency_of(clock: Deadline | None) -> tuple[int, date]:
 
 
 def listed(visitor: Visitor, found: list[RightsRequest], clocks: dict[str, Deadline]) -> None:
-    """Show the requests as a table, of which a click opens one."""
+    """Show the requests as a table, of which a tick opens one; a click on a heading sorts, and opens none."""
     references = [one.reference for one in found]
     picked = st.dataframe(
         safe_frame([row(one, clocks.get(one.reference)) for one in found]),
@@ -139,11 +139,11 @@ def listed(visitor: Visitor, found: list[RightsRequest], clocks: dict[str, Deadl
         height=min(len(found), 15) * 35 + 38,
         column_config=COLUMNS,
         on_select="rerun",
-        selection_mode=["single-row", "single-cell"],
+        selection_mode="single-row",
         key=f"register {visitor.org_id} {digest(references)} {st.session_state.get('requests_visit', 0)}",
     )["selection"]
-    rows = [*picked["rows"], *(cell[0] for cell in picked["cells"])]
-    st.caption(f"{len(found):,} listed, most urgent first. Click one to open it.")
+    rows = picked["rows"]
+    st.caption(f"{len(found):,} listed, most urgent first. Tick one to open it.")
     if rows and rows[0] < len(found):
         st.session_state["requests_visit"] = (
             st.session_state.get("requests_visit", 0) + 1

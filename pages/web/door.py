@@ -11,7 +11,8 @@ from starlette.datastructures import Headers
 from starlette.types import ASGIApp, Receive, Scope, Send
 from streamlit import config
 
-from memory_core.rules.sign_in import SignIn, is_loopback
+from memory_core.addresses import is_loopback
+from memory_core.rules.sign_in import SignIn
 from pages.web.limits import refuse
 
 NOTHING = "There is nothing here, or not any more.\n"

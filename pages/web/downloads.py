@@ -26,8 +26,6 @@ def fetch(request: Request) -> Response:
     A stranger's fetch, a HEAD or one for a part of it leaves the file where it is. A fetch by somebody else, or once more,
     is on record in the trail of whose file it was; so is one by somebody who may not any more, and the file is gone.
     """
-    if request.method != "GET" or "range" in request.headers:
-        return nothing()
     token = request.path_params["token"]
     try:
         chosen = settings()
@@ -35,6 +33,8 @@ def fetch(request: Request) -> Response:
             who = fetcher(request, settings=chosen)
         except Refused:
             return refused(token, None, settings=chosen)
+        if request.method != "GET" or "range" in request.headers:
+            return refused(token, who, settings=chosen)
         offer = OFFERS.standing(token, who)
         if offer is None:
             return refused(token, who, settings=chosen)

@@ -106,5 +106,7 @@ def address_of(scope: Scope) -> str:
     except ValueError:
         return str(host)
     if isinstance(address, ipaddress.IPv6Address):
+        if address.ipv4_mapped:
+            return str(address.ipv4_mapped)
         return str(ipaddress.ip_network((address, 64), strict=False))
     return str(address)

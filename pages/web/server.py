@@ -16,9 +16,10 @@ from streamlit import config, file_util
 from streamlit.web import bootstrap
 from streamlit.web.server.starlette.starlette_app import App
 
+from memory_core.addresses import is_loopback
 from memory_core.config import settings
 from memory_core.errors import MemoryCoreError, Refusal, Refused
-from memory_core.rules.sign_in import SignIn, is_loopback
+from memory_core.rules.sign_in import SignIn
 from pages.web.door import Door, page_names
 from pages.web.downloads import ROUTE
 from pages.web.headers import Headers

@@ -15,11 +15,12 @@ from streamlit.web.server.server_util import get_cookie_secret
 from streamlit.web.server.starlette.starlette_app_utils import decode_signed_value
 from streamlit.web.server.starlette.starlette_server_config import USER_COOKIE_NAME
 
+from memory_core.addresses import is_loopback
 from memory_core.config import Settings
 from memory_core.errors import Refusal, Refused
 from memory_core.roles import Identity
 from memory_core.rules.claims import identity_of
-from memory_core.rules.sign_in import SignIn, is_loopback, sign_in_of
+from memory_core.rules.sign_in import SignIn, sign_in_of
 from pages.web.door import name_in
 from pages.web.signed_out import SIGNED_OUT
 

@@ -426,16 +426,21 @@ def test_who_is_a_second_officer_and_what_was_agreed_to_is_told_of_an_organisati
 ) -> None:
     since = datetime.now(UTC) - timedelta(days=1)
     engine = engine_for(database.application)
-    Members.open("acme", by="user:maria", settings=configured(database)).add(BO, "engineer", name="user:bo")
+    listed = Members.open("acme", by="user:maria", settings=configured(database))
+    listed.add(BO, "engineer", name="user:bo2")
+    listed.remove(BO)
+    listed.add(BO, "engineer", name="user:bo")
     with organisation_transaction(engine, "acme") as connection:
         approvals.decide(connection, "acme", APPROVAL_ID, by="user:omar", agreed=True, now=datetime.now(UTC))
         approvals.use(connection, "acme", APPROVAL_ID, now=datetime.now(UTC))
-        assert approvals.counted(connection, "acme", by="user:ines", acts=HeavyAct, since=since) == 2
+        assert approvals.counted(connection, "acme", by=["user:ines"], acts=HeavyAct, since=since) == 2
         assert not members.is_second(connection, "acme", "user:bo", asked_by="user:maria")
+        assert members.names_of(connection, "acme", "user:bo") == ["user:bo", "user:bo2"]
     for org_id in ("acme-corp", "acme"):
         with organisation_transaction(engine, other.org_id) as connection:
-            assert approvals.counted(connection, org_id, by="user:ines", acts=HeavyAct, since=since) == 0
+            assert approvals.counted(connection, org_id, by=["user:ines"], acts=HeavyAct, since=since) == 0
             assert members.is_second(connection, org_id, "user:bo", asked_by="user:maria")  # a name and no more
+            assert members.names_of(connection, org_id, "user:bo") == ["user:bo"]
 
 
 def test_another_organisation_changes_nothing_of_a_run_an_evaluation_a_member_or_an_approval(
@@ -483,7 +488,7 @@ def test_another_organisation_changes_nothing_of_a_run_an_evaluation_a_member_or
     the_other += (frozenset(), "policy", False, False, "policy", "policy")
     in_its_own, in_the_other = (dict(zip(writes, expected, strict=True)) for expected in (its_own, the_other))
     known = {f"{module}.{name}" for module, reads in READS.items() for name in reads} | set(writes)
-    known |= {"agent_runs.withheld", "members.is_second", "approvals.counted"}  # above
+    known |= {"agent_runs.withheld", "members.is_second", "members.names_of", "approvals.counted"}  # above
     modules = (agent_runs, evaluations, members, approvals, safeguards)
     assert known == set().union(*map(public_functions, modules)), "a new call needs its line here"
     kept = rows_of_acme(database)

@@ -582,3 +582,15 @@ def test_a_safeguard_that_somebody_else_changed_meanwhile_is_not_overwritten(
     press(at, "Save the safeguards")
     assert "Nothing was saved." in at.error[0].value
     assert now_ines.safeguards().four_eyes_over == 50
+
+
+def test_a_new_name_is_no_new_day(
+    ines: PrivacyDesk, officers: Members, store: MemoryStore, open_desk: OpenDesk, clock: Clock
+) -> None:
+    assert ines.erase(BEN, reason="asked").count == 2
+    herself = Identity(issuer=ISSUER, subject="ines")
+    officers.remove(herself)
+    officers.add(herself, Role.DPO, name="user:ines2")
+    renamed = open_desk(by="user:ines2", clock=clock)
+    theirs = [one.memory_id for one in store.held(CANDIDATE).memories]
+    waits(lambda: renamed.erase(Subject("job", "j-1"), reason="asked", also=theirs[:1]))

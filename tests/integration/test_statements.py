@@ -20,7 +20,7 @@ from memory_core.calls import Begun, Wait
 from memory_core.config import settings
 from memory_core.db import agent_runs, approvals, evaluations
 from memory_core.db.engine import engine_for, organisation_transaction
-from memory_core.db.members import is_second
+from memory_core.db.members import is_second, names_of
 from memory_core.db.tables import TENANT_TABLES
 from memory_core.interchange import export_lines
 from memory_core.journal import CallJournal
@@ -238,7 +238,13 @@ def by_members(database: Database) -> None:
         assert approvals.decide(connection, "acme", asked, by="user:petra", agreed=True, now=now)
         assert approvals.asked(connection, "acme", "erase", bytes(32), by="user:ines")
         assert approvals.use(connection, "acme", asked, now=now)
-        assert approvals.counted(connection, "acme", by="user:ines", acts=["erase"], since=now - timedelta(days=1))
+        assert approvals.counted(
+            connection,
+            "acme",
+            by=names_of(connection, "acme", "user:ines"),
+            acts=["erase"],
+            since=now - timedelta(days=1),
+        )
         assert is_second(connection, "acme", "user:bo", asked_by="user:ines")
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Callable
+from dataclasses import replace
 from datetime import UTC, datetime
 from itertools import chain
 from pathlib import Path
@@ -126,6 +127,16 @@ def test_each_role_may_what_was_decided() -> None:
     assert {role: {act for act in Act if role in MAY[act]} for role in Role} == EXPECTED
     assert set(MAY) == set(Act)
     assert all(LOCAL.may(act) for act in Act)
+
+
+def test_no_officer_loosens_what_binds_officers_also_as_an_admin(acme: MemoryStore, chosen: Any) -> None:
+    Members.open("acme", by="user:root", settings=chosen).add(WHO[Role.DPO], Role.ADMIN, name="user:dpo")
+    work = Workplace("acme", WHO[Role.DPO], settings=chosen)
+    assert work.may(Act.CHANGE_SETTINGS)
+    assert not work.may(Act.CHANGE_SAFEGUARDS)
+    desk = work.desk()
+    with pytest.raises(Forbidden, match="not for whoever is dpo, whatever else they are"):
+        desk.change_safeguards(replace(desk.safeguards(), four_eyes_over=None))
 
 
 def calls_of(work: Workplace) -> list[tuple[str, Act, Callable[[], object]]]:
@@ -277,6 +288,25 @@ def test_who_may_not_look_at_subjects_is_shown_nothing_without_a_key_for_pseudon
     with pytest.raises(NotOffered, match="without a key"):
         Workplace("acme", WHO[Role.ENGINEER], settings=chosen).call(trace, "r-1")
     assert Workplace("acme", WHO[Role.DPO], settings=chosen).call(trace, "r-1").written
+
+
+def test_what_was_opened_under_another_name_is_used_no_more(acme: MemoryStore, chosen: Any) -> None:
+    work = Workplace("acme", WHO[Role.DPO], settings=chosen)
+    desk = work.desk()
+    members = Members.open("acme", by="user:root", settings=chosen)
+    members.remove(WHO[Role.DPO])
+    members.add(WHO[Role.DPO], Role.DPO, name="user:dpo2")
+    for call in (lambda: desk.held(Subject("candidate", "c-81")), desk.register.every):
+        with pytest.raises(Refused, match="open it again"):
+            call()
+    assert work.desk().held(Subject("candidate", "c-81")).memories
+
+
+def test_nobody_says_when_they_did_it(acme: MemoryStore, chosen: Any) -> None:
+    with pytest.raises(NotOffered, match="another time"):
+        Workplace("acme", WHO[Role.DPO], settings=chosen).call(
+            trace, "r-1", clock=lambda: datetime(2020, 1, 1, tzinfo=UTC)
+        )
 
 
 def test_a_refusal_that_could_not_be_put_on_record_is_put_there_the_next_time(

@@ -6,8 +6,9 @@ from typing import Any
 
 import pytest
 
+from memory_core.addresses import is_loopback
 from memory_core.errors import Refusal
-from memory_core.rules.sign_in import is_loopback, sign_in_of
+from memory_core.rules.sign_in import sign_in_of
 
 WHOLE = {
     "redirect_uri": "https://memory.example/oauth2callback",
