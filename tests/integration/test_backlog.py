@@ -275,6 +275,22 @@ def test_an_embedder_outside_is_sent_nothing_until_the_organisation_lets_it_leav
     assert store.recall("When can they start?", run_id="r-2").mode is RecallMode.SEMANTIC
 
 
+def test_what_is_not_let_leave_any_more_stops_an_embedding_under_way(desk: Desk) -> None:
+    fake = Fake("far")
+    privacy = PrivacyDesk.open(desk.org_id, by="user:ines", database_url=desk.application, embedder=None)
+    privacy.change_safeguards(replace(privacy.safeguards(), observations_leave=True))
+
+    def taken_back(count: int, _: Sequence[str]) -> None:
+        if count == 1:
+            privacy.change_safeguards(replace(privacy.safeguards(), observations_leave=False))
+
+    fake.before = taken_back
+    desk.written(2 * BATCH)
+    with pytest.raises(EmbedderUnavailable, match="has not let observations leave"):
+        desk.store(Guarded(fake, is_outside=True)).embed()
+    assert (len(fake.batches), desk.embedded()) == (1, BATCH)
+
+
 def test_an_expired_memory_is_not_sent_to_an_embedder(desk: Desk) -> None:
     now = datetime(2026, 11, 30, 12, tzinfo=UTC)
     desk.store(clock=lambda: now).remember("Soon over.", expires_at=now + timedelta(hours=1), **FACT)

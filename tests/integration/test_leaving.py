@@ -22,11 +22,13 @@ from memory_core import MemoryStore, Refused
 from memory_core.agents.loop import AgentRunner
 from memory_core.agents.runs import AgentRun
 from memory_core.agents.specification import MemoryUse
+from memory_core.chatting import gateway_for
 from memory_core.cli import parser
 from memory_core.config import Settings, settings
 from memory_core.db.workspace import Workspace
 from memory_core.doctor import diagnosis
 from memory_core.evals.scripted import ScriptedModel
+from memory_core.gateway.conversation import Message, Role
 from memory_core.leaving import EVERYTHING_STAYS_HERE, leaving_of
 from memory_core.model import Kind as MemoryKind
 from memory_core.model_commands import run_chat
@@ -244,6 +246,32 @@ def test_chat_sends_an_observation_outside_only_where_it_is_let_leave(
     assert ("observations are left out" in capsys.readouterr().err) is (outside and not allowed)
     (held,) = bench.store.held(CANDIDATE).memories
     assert bool(held.disclosures) is (not outside or allowed)
+
+
+@pytest.mark.parametrize("kind", [NATIVE, HOSTED], ids=repr)
+def test_the_gateway_itself_sends_no_observation_outside_that_may_not_leave(
+    kind: Kind, bench: Bench, desk: PrivacyDesk, server: Wire, database: Database
+) -> None:
+    url = database.application.render_as_string(hide_password=False)
+    said = kind.settings(server.url, database_url=url, model_outside=True)
+    gateway = gateway_for(bench.org_id, settings=said)
+    recall = bench.store.recall("How soon can they start?", run_id="r-1")
+    assert recall.block is not None
+    assert recall.block.observations == 1
+    messages = [Message.memories(recall.block), Message(role=Role.USER, content="How soon?")]
+    for ask in (gateway.chat, gateway.stream):
+        with pytest.raises(Refused) as refused:
+            ask(messages, run_id="r-1")
+        assert (refused.value.rule, refused.value.field) == ("observations_stay", "messages")
+    assert server.asked_for(kind.path) == []
+    facts = bench.store.recall("How soon can they start?", run_id="r-1", kinds=["fact"])
+    assert facts.block is not None
+    gateway.chat([Message.memories(facts.block), messages[1]], run_id="r-1")
+    gateway_for(bench.org_id, settings=said, observations_may_leave=True).chat(messages, run_id="r-1")
+    gateway_for(bench.org_id, settings=kind.settings(server.url, database_url=url)).chat(messages, run_id="r-1")
+    let(desk, leave=True)
+    gateway.chat(messages, run_id="r-1")
+    assert len(server.asked_for(kind.path)) == 4
 
 
 # Said elsewhere

@@ -16,7 +16,7 @@ from starlette.websockets import WebSocketDisconnect
 
 from memory_core.rules.sign_in import SignIn
 from pages.web.door import ALWAYS, NOTHING, SIGNING_IN, Door, page_names
-from pages.web.limits import EVERYTHING, STRICTER, Buckets, Limits, Rate
+from pages.web.limits import EVERYTHING, STRICTER, Buckets, Limits, Rate, address_of
 
 HERE = "http://127.0.0.1:8501"
 TOKEN = "A" * 43
@@ -286,3 +286,11 @@ def test_the_documentation_says_how_often() -> None:
     } | STRICTER
     for path in ALWAYS[1:] + SIGNING_IN:
         assert f"`{path}`" in text
+
+
+def test_an_address_in_the_other_versions_writing_is_counted_as_itself() -> None:
+    def counted(host: str) -> str:
+        return address_of({"type": "http", "client": (host, 1)})
+
+    assert counted("::ffff:203.0.113.9") == counted("203.0.113.9") == "203.0.113.9"
+    assert counted("2001:db8::1") == counted("2001:db8::2") != counted("2001:db8:0:1::1")

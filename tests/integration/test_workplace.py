@@ -379,6 +379,27 @@ def test_without_a_session_a_page_offers_to_sign_in_and_nothing_else(
     assert "c-81" not in everything_said(at)
 
 
+@pytest.mark.parametrize("where", ["in the address", "in an open session"])
+def test_whoever_is_no_member_anywhere_and_asks_for_an_organisation_is_on_record(
+    where: str, acme: MemoryStore, page: Callable[..., AppTest], database: Database, chosen: Any
+) -> None:
+    gone = Identity(issuer=ISSUER, subject=f"gone {where}")
+    members = Members.open("acme", by="user:root", settings=chosen)
+    members.add(gone, Role.DPO, name=f"user:gone-{len(where)}")
+    if where == "in the address":
+        members.remove(gone)
+        at = page("pages/1_Subjects.py", gone, org="acme")
+    else:
+        at = page("pages/1_Subjects.py", gone)
+        members.remove(gone)
+        at.run()
+    assert "no member of any organisation here" in at.error[0].value
+    assert MARKER not in everything_said(at)
+    refused = "SELECT reason FROM trail WHERE act = 'refused' AND by = %s"
+    with database.connect() as connection:
+        assert connection.execute(refused, (gone.short,)).fetchall() == [(Act.OVERVIEW.value,)]
+
+
 @pytest.mark.parametrize(
     ("claims", "said"),
     [

@@ -70,3 +70,24 @@ def test_a_model_is_outside_by_its_address_or_where_that_is_said(given: dict[str
 def test_a_name_that_is_not_ascii_is_no_address_at_all(address: str) -> None:
     with pytest.raises(SettingsError):
         settings(model_base_url=address)
+
+
+@pytest.mark.parametrize(
+    ("given", "model", "outside"),
+    [
+        ({}, "nomic-embed-text", False),
+        ({"ollama_host": "http://embed.example.com"}, "nomic-embed-text", True),
+        ({"model_base_url": "https://api.example.com/v1"}, "nomic-embed-text", False),
+        ({"model_outside": True}, "nomic-embed-text", True),
+        ({"model_outside": True, "model_base_url": "http://proxy.svc:8080"}, "nomic-embed-text", False),
+        ({"model_outside": True, "model_base_url": "http://127.0.0.1:11434"}, "nomic-embed-text", True),
+        ({"model_outside": True, "model_base_url": "http://localhost:11434/v1"}, "nomic-embed-text", True),
+        ({"model_outside": True, "model_base_url": "http://localhost:11435/v1"}, "nomic-embed-text", False),
+        ({}, "embed-cloud", True),
+        ({}, "embed:cloud", True),
+    ],
+)
+def test_an_embedder_is_outside_by_its_address_its_name_or_as_the_same_proxy(
+    given: dict[str, object], model: str, outside: bool
+) -> None:
+    assert settings(**given).embedder_is_outside(model) is outside
