@@ -14,6 +14,7 @@ from memory_core.leaving import what_may_leave
 from memory_core.model import Block, Kind, Purpose, Ranking, Recall, Subject
 from memory_core.prompt.block import rebuilt_block
 from memory_core.prompt.pseudonyms import Pseudonyms
+from memory_core.rules.request import MAX_QUERY, recall_request
 from memory_core.showing import shown_again
 from memory_core.store import MemoryStore
 from memory_core.veil import veil
@@ -43,8 +44,24 @@ def preview(
     engine = database.usable_engine(settings)
     with organisation_transaction(engine, org_id) as connection:
         pseudonyms = veil(connection, org_id, key)
-    if pseudonyms is not None and isinstance(query, str):
-        query = pseudonyms.question(query)
+    if pseudonyms is not None:
+        kinds = None if kinds is None else list(kinds)
+        asked = recall_request(
+            query,
+            run_id=run_id,
+            limit=limit,
+            token_budget=token_budget,
+            kinds=kinds,
+            subject=subject,
+            ranking=ranking,
+            purpose=Purpose.PREVIEW,
+            by=by or "",
+            because=because or "",
+        )
+        if isinstance(asked, Refusal):  # before names are left out, by whose length it would say more
+            raise Refused(asked)
+        query = pseudonyms.question(query)[:MAX_QUERY]
+        subject = _meant(subject, pseudonyms)
     with MemoryStore.open(org_id, settings=settings) as store:
         leaving = what_may_leave(engine, org_id, settings)
         if leaving.observations_stay:
@@ -67,6 +84,17 @@ def preview(
     with organisation_transaction(engine, org_id) as connection:
         pseudonyms = veil(connection, org_id, key)  # again: somebody may have come to be known meanwhile
     return recall if pseudonyms is None else _veiled(recall, pseudonyms)
+
+
+def _meant(subject: Subject | None, pseudonyms: Pseudonyms) -> Subject | None:
+    """Return whom a preview is to be about: a person by a pseudonym; raises `Refused` for one by their own id."""
+    if not isinstance(subject, Subject):
+        return subject
+    person = pseudonyms.person(subject)
+    if person is None and pseudonyms.knows(subject):
+        reason = "is a person's own, where this organisation requires pseudonyms; use the pseudonym"
+        raise Refused(Refusal(rule="persons_stand_under_pseudonyms", field="subject", reason=reason))
+    return person or subject
 
 
 def shown_to(org_id: str, recall_id: UUID, *, by: str, key: bytes, settings: Settings) -> Block | None:

@@ -10,8 +10,8 @@ from dataclasses import dataclass, replace
 
 from memory_core.model import Kind, Memory, Subject
 from memory_core.rights import Mention
-from memory_core.rules.folding import UNSPACED_RANGES
-from memory_core.rules.mentions import Names
+from memory_core.rules.folding import UNSPACED_RANGES, folded_words
+from memory_core.rules.mentions import STOP, Names
 from memory_core.rules.namesakes import perhaps_named
 
 UNCLEAR = "person-unclear"  # somebody who is known, and which of several is not said
@@ -22,6 +22,12 @@ _BEFORE = re.compile(r"""["'“‘«„(\[{<*_#/–—-]*""")
 _AFTER = re.compile(r"""(?:['’]s)?["'”’»)\]}>*_/.,:;!?…–—-]*\Z""")
 _JOINING = frozenset({"", ","})  # what may stand between two words of one name, beside a space
 _PSEUDONYM = re.compile(rf"\bperson-[0-9a-f]{{{DIGITS}}}\b")
+_REPLACED = re.compile(rf"\bperson-(?:[0-9a-f]{{{DIGITS}}}|unclear)\b")
+_SAME = re.compile(rf"{UNCLEAR}(?:[\s,]+{UNCLEAR})+")
+_WORD = re.compile(r"\w+")
+_ENDINGS = frozenset(
+    {"", "s", "es", "ies", "ed", "er", "ers", "ing", "ings", "ly", "ment", "ments", "ness", "ful", "ish"}
+)
 _REPEATED = re.compile(r"(person-[0-9a-z]+)(?:[\s,]+\1)+(?![0-9a-z-])")
 
 
@@ -53,6 +59,14 @@ class Pseudonyms:
         digest = hmac.new(self._key, str(person).encode(), hashlib.sha256).hexdigest()
         return f"person-{digest[:DIGITS]}"
 
+    def person(self, pseudonym: Subject) -> Subject | None:
+        """Return who stands under a pseudonym as a subject's id; None for nobody."""
+        return next((one for one in self._persons if self.of(one) == pseudonym.id and one.type == pseudonym.type), None)
+
+    def knows(self, person: Subject) -> bool:
+        """Say whether a subject is a known person, by type and id."""
+        return person in self._known
+
     def text(self, text: str, *, about: Subject | None = None) -> str:
         """Return a text in which a pseudonym stands for each word, or run of words, that names a known person.
 
@@ -63,25 +77,37 @@ class Pseudonyms:
     def question(self, text: str) -> str:
         """Return what is to be searched for: persons by the pseudonyms that were typed, and nobody by a name.
 
-        A name that was typed finds nothing: what comes first would say whose it is.
+        A name that was typed finds nothing, since what comes first would say whose it is: no word of one, however short,
+        also with an English ending, as a search for words leaves endings off.
         """
         replacing = _Replacing(self, perhaps_named(self._persons, [text]))
         typed = set(_PSEUDONYM.findall(text))
         meant = {name: one for one in self._persons if (name := self.of(one)) in typed} if typed else {}
+        words = {word for one in self._persons for name in _names(one) for word in folded_words(name)[0]}
+
+        def without_names(piece: str) -> str:
+            said = _REPLACED.sub("", replacing.text(piece, None))
+            return _WORD.sub(lambda found: "" if _is_of(found.group(), words) else found.group(), said)
+
         pieces, at = [], 0
         for found in _PSEUDONYM.finditer(text):
             person = meant.get(found.group())
-            pieces += [
-                replacing.text(text[at : found.start()], None),
-                (person.label or person.id) if person else found.group(),
-            ]
+            pieces += [without_names(text[at : found.start()]), (person.label or person.id) if person else ""]
             at = found.end()
-        return "".join([*pieces, replacing.text(text[at:], None)])
+        asked = "".join([*pieces, without_names(text[at:])])
+        return asked if _WORD.search(asked) or not _WORD.search(text) else UNCLEAR
+
+    def hidden(self, text: str) -> str:
+        """Return a text that whoever sees it may have written: no name stands in it, and not whose it was.
+
+        A pseudonym in its place would tell them.
+        """
+        return _SAME.sub(UNCLEAR, _REPLACED.sub(UNCLEAR, self.text(text)))
 
     def names_in(self, identifiers: Sequence[str]) -> list[str | None]:
-        """Return for each identifier a pseudonym in its place where it has somebody's name or id in it, else None."""
-        replacing = _Replacing(self, perhaps_named(self._persons, identifiers))
-        return [None if (veiled := replacing.identifier(one)) == one else veiled for one in identifiers]
+        """Return for each identifier what stands in its place where it names somebody, in part too, else None."""
+        names = Names(perhaps_named(self._persons, identifiers), in_part=True)
+        return [UNCLEAR if names.in_text(one) else None for one in identifiers]
 
     def memories(self, memories: Sequence[Memory]) -> list[Memory]:
         """Return memories without a real name: of text, dispute, subject and identifiers; a source is left out."""
@@ -95,11 +121,12 @@ class Pseudonyms:
         is_person = about is not None and (about in self._known or memory.kind is Kind.OBSERVATION)
 
         def text(written: str | None) -> str | None:
-            return None if written is None else replacing.text(written, about)
+            return None if written is None else self._without_parts(replacing.text(written, about), about)
 
         return replace(
             memory,
-            subject=Subject(about.type, self.of(about)) if about and is_person else about,
+            subject=about
+            and Subject(about.type, self.of(about) if is_person else replacing.identifier(about.id, in_part=True)),
             source=None,
             author=replacing.identifier(memory.author),
             run_id=replacing.identifier(memory.run_id),
@@ -113,11 +140,43 @@ class Pseudonyms:
             correction_reason=text(memory.correction_reason),
         )
 
+    def _without_parts(self, text: str, about: Subject | None) -> str:
+        """Put the pseudonym also where a text about somebody has a part of their name that is too short to be looked for.
+
+        As it is written in a name, and with a capital letter: "Li", and not "li" or "das".
+        """
+        person = next((one for one in self._persons if one == about), None)
+        if person is None or not (parts := _short_parts(person)):
+            return text
+        short = re.compile(rf"(?<![\w-])(?:{'|'.join(map(re.escape, sorted(parts)))})(?!\w)")
+        return _REPEATED.sub(r"\1", short.sub(self.of(person), text))
+
+
+def _names(person: Subject) -> list[str]:
+    return [name for name in (person.label, *person.aliases, person.id) if name]
+
+
+def _is_of(word: str, names: set[str]) -> bool:
+    """Say whether a word is one of names', as it is or with an ending."""
+    return any(
+        folded[:end] in names and folded[end:] in _ENDINGS
+        for folded in folded_words(word)[0]
+        for end in range(1, len(folded) + 1)
+    )
+
+
+def _short_parts(person: Subject) -> set[str]:
+    """Return the words of a person's names that `Names` finds nobody by, as they may be written."""
+    words = {word for name in (person.label, *person.aliases) if name for word in _WORD.findall(name)}
+    short = {word for word in words if sum(map(str.isalpha, word)) < 3 or word.casefold() in STOP}
+    return {form for word in short for form in (word, word.title(), word.upper()) if form[0].isupper()}
+
 
 def _written(memory: Memory) -> list[str]:
     """Return all in a memory that people and models have written, identifiers too."""
+    about = memory.subject.id if memory.subject else None
     written = (memory.words, memory.forgotten_reason, memory.author, memory.run_id, memory.last_seen_run_id)
-    return [one for one in (*written, memory.hold, memory.forgotten_by, memory.corrected_by) if one]
+    return [one for one in (*written, about, memory.hold, memory.forgotten_by, memory.corrected_by) if one]
 
 
 class _Replacing:
@@ -128,12 +187,14 @@ class _Replacing:
         self._names = Names(persons, in_part=True)
         self._of_token: dict[str, frozenset[Subject]] = {}
 
-    def identifier(self, identifier: str) -> str:
+    def identifier(self, identifier: str, *, in_part: bool = False) -> str:
         """Return an identifier with a pseudonym in its place if it has somebody's whole name or id in it, its kind kept.
 
-        A part of a name is none here: a recruiter has the first name of many a candidate.
+        A part of a name is none, unless it is to count: a recruiter has the first name of many a candidate.
         """
-        named = {one.subject for one in self._names.in_text(identifier) if one.whole or _is_number(one)}
+        found = self._names.in_text(identifier)
+        named = {one.subject for one in found if one.whole or _is_number(one)}
+        named = named or {one.subject for one in found if in_part}
         if not named:
             return identifier
         kind, colon, _ = identifier.partition(":")

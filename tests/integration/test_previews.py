@@ -33,7 +33,7 @@ from memory_core.latency import latency
 from memory_core.membership import Members
 from memory_core.previewing import preview, shown_to
 from memory_core.privacy import PrivacyDesk
-from memory_core.prompt.pseudonyms import Pseudonyms
+from memory_core.prompt.pseudonyms import UNCLEAR, Pseudonyms
 from memory_core.prompt.tokens import estimated_tokens
 from memory_core.rights import Safeguards
 from memory_core.roles import Identity
@@ -184,6 +184,20 @@ def test_where_it_is_required_nobody_is_found_by_a_name_and_who_was_seen_is_by_t
     assert store.recall("what of Ben", run_id="r-9", ranking="lexical").memories[0].score
 
 
+def test_where_it_is_required_a_preview_is_about_a_person_by_their_pseudonym_only(
+    look: Look, required: PrivacyDesk
+) -> None:
+    with pytest.raises(Refused) as refused:
+        look(subject=BEN)
+    assert refused.value.rule == "persons_stand_under_pseudonyms"
+    ben = next(one.memory.subject for one in look(limit=10).memories if one.memory.text.startswith("Knows"))
+    assert [one.memory.subject for one in look(subject=ben, limit=10).memories] == [ben]
+    assert [one.memory.subject for one in look(subject=JOB).memories] == [JOB]
+    for name in ("Zoë Okafor", "Ben"):  # how long it is, is not said
+        with pytest.raises(Refused, match="8,001 characters"):
+            look(f"{name} {'x' * 8000}"[:8001])
+
+
 def test_a_runs_id_that_names_somebody_is_veiled_and_finds_and_opens_nothing(
     required: PrivacyDesk, store: MemoryStore, chosen: Settings, database: Database
 ) -> None:
@@ -199,7 +213,7 @@ def test_a_runs_id_that_names_somebody_is_veiled_and_finds_and_opens_nothing(
     assert found() == ["r-9", "screening-c-82", "r-1"]
     newest, veiled, _ = found(key=KEY)
     assert newest == "r-9"
-    assert re.fullmatch("person-[0-9a-f]{8}", veiled)
+    assert veiled == UNCLEAR
     assert found("r-", key=KEY) == ["r-9", "r-1"]
     for typed in ("c-82", "screening", veiled):
         assert found(typed, key=KEY) == []
