@@ -20,6 +20,7 @@ from memory_core.addresses import is_loopback
 from memory_core.config import settings
 from memory_core.errors import MemoryCoreError, Refusal, Refused
 from memory_core.rules.sign_in import SignIn
+from pages.web.connections import Connection
 from pages.web.door import Door, page_names
 from pages.web.downloads import ROUTE
 from pages.web.headers import Headers
@@ -74,6 +75,7 @@ def run(address: str, port: int) -> int:
             log_level="warning",
             limit_concurrency=MOST_CONNECTIONS,
             timeout_graceful_shutdown=3,
+            http=Connection,
             ws="websockets-sansio",
             ws_max_size=2 * 2**20,
         )
