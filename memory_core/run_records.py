@@ -11,6 +11,8 @@ from uuid import UUID
 
 from memory_core.config import Tier
 
+RUNNING = "running"  # what a search for runs takes in the place of a termination: a run without an end
+
 
 class Termination(StrEnum):
     """How a run ended; exactly one. A gateway's failure ends a run as the gateway's own code instead, `gateway.…`."""

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
 from enum import StrEnum
+from functools import partial
 from itertools import islice
 from typing import Any
 from uuid import UUID
@@ -222,16 +223,35 @@ def found_runs(
         raise Refused(Refusal(rule="run_id_is_text", field="typed", reason="must be a string"))
     wanted = typed.strip()
     with organisation_transaction(database.usable_engine(settings), org_id) as connection:
-        found = agent_runs.found(connection, org_id, wanted, agent=agent, termination=termination, limit=limit)
-        pseudonyms = veil(connection, org_id, key) if key and found else None
-    if pseudonyms is None:
-        return found
-    veiled = zip(found, pseudonyms.names_in([one.run_id for one in found]), strict=True)
+        find = partial(agent_runs.found, connection, org_id, wanted, agent=agent, termination=termination)
+        pseudonyms = veil(connection, org_id, key) if key else None
+        if pseudonyms is None:
+            return find(limit=limit)
+        if wanted:
+            return _naming_nobody(find, pseudonyms, limit)
+        found = find(limit=limit)
     return [
         one if name is None else replace(one, run_id=name, is_veiled=True)
-        for one, name in veiled
-        if name is None or not wanted
+        for one, name in zip(found, _names_in(found, pseudonyms), strict=True)
     ]
+
+
+def _naming_nobody(find: Callable[..., list[FoundRun]], pseudonyms: Pseudonyms, limit: int) -> list[FoundRun]:
+    """Return the first runs whose id names nobody, however many there are before them whose id does."""
+    kept: list[FoundRun] = []
+    last, at_once = None, limit
+    while len(kept) < limit:
+        found = find(limit=at_once, after=last)
+        names = _names_in(found, pseudonyms)
+        kept += [one for one, name in zip(found, names, strict=True) if name is None]
+        if len(found) < at_once:
+            break
+        last, at_once = found[-1], 2 * at_once
+    return kept[:limit]
+
+
+def _names_in(found: Sequence[FoundRun], pseudonyms: Pseudonyms) -> list[str | None]:
+    return pseudonyms.names_in([one.run_id for one in found])
 
 
 def agents_on_record(org_id: str, *, settings: Settings) -> list[str]:

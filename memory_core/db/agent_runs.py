@@ -39,6 +39,7 @@ from memory_core.db.tables import INSTANT, agent_call, agent_run, disclosure, me
 from memory_core.identifiers import identifier_refusal
 from memory_core.model import Memory, Purpose
 from memory_core.run_records import (
+    RUNNING,
     CallOutcome,
     FoundRun,
     ModelCallFacts,
@@ -49,7 +50,6 @@ from memory_core.run_records import (
     ToolCallRecord,
 )
 
-RUNNING = "running"  # what a search may ask for in the place of a termination: a run without an end
 # What a person was shown, in a preview, was not shown to the run.
 _BY_THE_RUN = recall.c.purpose == Purpose.RUN.value
 _RECALL = (
@@ -278,13 +278,20 @@ def agents(connection: Connection, org_id: str) -> list[str]:
 
 
 def found(
-    connection: Connection, org_id: str, typed: str, *, agent: str | None, termination: str | None, limit: int
+    connection: Connection,
+    org_id: str,
+    typed: str,
+    *,
+    agent: str | None,
+    termination: str | None,
+    limit: int,
+    after: FoundRun | None = None,
 ) -> list[FoundRun]:
     """Return the runs in whose id stands what was typed, case aside, newest first; all of them for nothing typed.
 
     Runs by this product's loop, and what only a recall or a memory names as a run; what only a call to a model does (a
-    trial of an evaluation, a chat without memories) is found by its id alone. `agent` and
-    `termination`, or `running`, are of the loop's only.
+    trial of an evaluation, a chat without memories) is found by its id alone. `agent` and `termination`, or `running`, are
+    of the loop's only. With `after` they are those that come after that one.
     """
     if typed and identifier_refusal(typed, field="run_id"):
         return []  # no run's id has that in it
@@ -298,6 +305,9 @@ def found(
         chosen.append(func.bool_or(known.c.runs))
     elif termination is not None:
         chosen.append(func.max(known.c.termination) == termination)
+    if after is not None:
+        of_one_moment = and_(func.min(known.c.at) == after.at, known.c.run_id > after.run_id)
+        chosen.append(or_(func.min(known.c.at) < after.at, of_one_moment))
     newest = (
         select(known.c.run_id, first_at, *of_the_loop)
         .group_by(known.c.run_id)

@@ -4,16 +4,19 @@ from __future__ import annotations
 
 import streamlit as st
 
-from memory_core.run_records import FoundRun, Termination
-from memory_core.tracing import NAMES_SOMEBODY, agents_on_record, found_runs
+from memory_core.run_records import RUNNING, FoundRun, Termination
+from memory_core.tracing import agents_on_record, found_runs
 from pages import Visitor, explained, plain, safe_frame
 from pages.desk.picker import digest
 from pages.recall import session
 from pages.runs.opening import VISIT, open_run
-from pages.runs.words import GATEWAY, RUNNING
+from pages.runs.words import GATEWAY
 
 MOST = 100  # that are listed
-VEILED = "person-… has an id that"
+VEILED = (
+    "A run that stands as person-… has an id that names somebody, and this organisation requires pseudonyms; a data "
+    "protection officer can open it."
+)
 EVERY = "every one"
 ENDED = [EVERY, *(one.value for one in Termination), RUNNING, *GATEWAY]
 FILTERS = ("runs_typed", "runs_agent", "runs_ended")
@@ -98,7 +101,7 @@ def listed(visitor: Visitor, found: list[FoundRun], *, are_all: bool) -> None:
     many = f"{len(found):,} listed" if are_all else f"The newest {len(found):,} are listed, and there are more"
     st.caption(f"{many}; newest first. Tick one to open it.")
     if any(one.is_veiled for one in found):
-        st.caption(f"A run that stands as {VEILED} {NAMES_SOMEBODY}.")
+        st.caption(VEILED)
     if rows and rows[0] < len(found) and not found[rows[0]].is_veiled:
         open_run(visitor, ids[rows[0]])
 

@@ -8,11 +8,10 @@ from uuid import UUID
 
 from memory_core import Memory, Origin, State
 from memory_core.characters import shown_whole
-from memory_core.run_records import CallOutcome, Termination
+from memory_core.run_records import RUNNING, CallOutcome, Termination
 from memory_core.tracing import RunTrace, Since, Step, StepKind
 from memory_core.units import in_utc
 
-RUNNING = "running"  # what `found_runs` takes for a run without an end
 GATEWAY = {
     "gateway.not_configured": "no chat model is configured",
     "gateway.invalid_request": "the model's server, or the gateway before it, does not take such a request",

@@ -230,6 +230,21 @@ def test_a_runs_id_that_names_somebody_is_veiled_and_finds_and_opens_nothing(
     assert real.run_id == "screening-c-82"
 
 
+def test_older_runs_that_name_nobody_are_found_behind_newer_ones_that_are_veiled(
+    required: PrivacyDesk, store: MemoryStore, chosen: Settings
+) -> None:
+    named = [f"screening-{of}" for of in ("old-3", "old-2", "c-81-a", "old-1", *(f"c-82-{n}" for n in range(7)))]
+    for run_id in named:
+        store.recall("start", run_id=run_id)
+
+    def found(limit: int) -> list[str]:
+        return [one.run_id for one in found_runs("acme", "screening", limit=limit, settings=chosen, key=KEY)]
+
+    assert found(1) == ["screening-old-1"]
+    assert found(2) == ["screening-old-1", "screening-old-2"]
+    assert found(3) == found(100) == ["screening-old-1", "screening-old-2", "screening-old-3"]
+
+
 def test_in_another_organisation_a_session_has_other_pseudonyms(database: Database, open_desk: OpenDesk) -> None:
     seen = set()
     for org_id in ("acme", "globex"):

@@ -87,10 +87,18 @@ def calls(opened: Opened, run_id: str = "r-1") -> list[ToolCallFacts]:
 
 
 def found(
-    opened: Opened, typed: str = "", *, agent: str | None = None, termination: str | None = None, limit: int = 100
+    opened: Opened,
+    typed: str = "",
+    *,
+    agent: str | None = None,
+    termination: str | None = None,
+    limit: int = 100,
+    after: FoundRun | None = None,
 ) -> list[FoundRun]:
     with opened() as connection:
-        return agent_runs.found(connection, "acme", typed, agent=agent, termination=termination, limit=limit)
+        return agent_runs.found(
+            connection, "acme", typed, agent=agent, termination=termination, limit=limit, after=after
+        )
 
 
 def found_ids(opened: Opened, typed: str = "", **options: Any) -> list[str]:
@@ -453,6 +461,8 @@ def test_runs_are_known_by_the_loop_a_recall_a_memory_or_a_model_call_newest_fir
     assert found(opened) == [running, by_loop, *others]  # of a mere call nothing about anybody is to be seen
     assert found(opened, "by-call") == [run("by-call", 2)]
     assert found(opened, limit=2) == [running, by_loop]
+    assert found(opened, after=by_loop) == others
+    assert found(opened, after=others[-1]) == []
     assert found(opened, termination="running") == found(opened, agent="briefing") == [running]
     assert found(opened, termination="Completed") == found(opened, agent="screening") == [by_loop]
     assert found(opened, "by-", agent="briefing") == found(opened, termination="Deadline") == []
@@ -461,6 +471,14 @@ def test_runs_are_known_by_the_loop_a_recall_a_memory_or_a_model_call_newest_fir
         assert agent_runs.agents(connection, "acme") == ["briefing", "screening"]
     with opened("globex") as connection:
         assert agent_runs.found(connection, "globex", "", agent=None, termination=None, limit=9) == []
+
+
+def test_runs_that_began_at_one_moment_are_all_found_one_after_the_other(journal: AgentJournal, opened: Opened) -> None:
+    for number in (2, 3, 1):
+        ran(journal, run_id=f"r-{number}")
+    (first,) = found(opened, limit=1)
+    (second,) = found(opened, limit=1, after=first)
+    assert [one.run_id for one in (first, second, *found(opened, after=second))] == ["r-1", "r-2", "r-3"]
 
 
 def test_a_run_is_found_by_any_part_of_its_id_and_what_is_typed_stands_for_itself_alone(
