@@ -134,7 +134,7 @@ class RunTrace:
     def began_at(self) -> datetime:
         """The first moment that is known of it."""
         known = [one.started_at for one in self.model_calls] + [*filter(None, [self.recalled_from])]
-        known += [_written_at(one, self.run_id) for one in self.written]
+        known += [self.written_at(one) for one in self.written]
         if not known and self.is_preview:
             known = [one.at for one in self.recalls]
         return self.facts.started_at if self.facts else min(known, default=self.at)
@@ -145,7 +145,13 @@ class RunTrace:
         if self.facts:
             return self.facts.ended_at
         known = [one.ended_at or one.started_at for one in self.model_calls] + [*filter(None, [self.recalled_until])]
+        known += [self.written_at(one) for one in self.written]
+        known += [one.last_seen_at for one in self.written if one.last_seen_run_id == self.run_id]
         return max(known, default=None)
+
+    def written_at(self, memory: Memory) -> datetime:
+        """Return when the run first wrote or said one of its memories."""
+        return written_at(memory, run_id=self.run_id, calls=self.calls)
 
     @property
     def is_preview(self) -> bool:
@@ -169,6 +175,17 @@ class RunTrace:
                 )
             )
         return sorted(found, key=lambda one: (one.subject is None, -one.shown - one.wrote, str(one.subject)))
+
+
+def written_at(memory: Memory, *, run_id: str, calls: Iterable[ToolCallFacts]) -> datetime:
+    """Return when a run first wrote or said a memory, as far as that is on record.
+
+    A memory knows only its first run and its last one: of those between them a tool call has the moment.
+    """
+    if memory.run_id == run_id:
+        return memory.created_at
+    by_call = (one.ended_at for one in calls if one.memory_id == memory.memory_id)
+    return min(by_call, default=memory.last_seen_at)
 
 
 class StepKind(StrEnum):
@@ -336,6 +353,7 @@ def _trace(connection: Connection, org_id: str, run_id: str, *, now: datetime, p
     some = every[max(0, until - MOST_RECALLS) : until]
     to_run = disclosed.to_run(connection, org_id, run_id, now=now)
     written = agent_runs.written(connection, org_id, run_id, now=now)
+    calls = agent_runs.calls(connection, org_id, run_id)
     both = [*(one for one, _ in to_run), *written]
     gone = list({one.memory_id for one in both if one.state is State.FORGOTTEN})
     return RunTrace(
@@ -347,7 +365,7 @@ def _trace(connection: Connection, org_id: str, run_id: str, *, now: datetime, p
         older_recalls=until - len(some),
         newer_recalls=newer,
         written=tuple(written),
-        calls=tuple(agent_runs.calls(connection, org_id, run_id)),
+        calls=tuple(calls),
         model_calls=tuple(agent_runs.model_calls(connection, org_id, run_id)),
         shown=tuple(one for one, _ in to_run),
         recalled_from=min(made_at, default=None),
@@ -356,13 +374,9 @@ def _trace(connection: Connection, org_id: str, run_id: str, *, now: datetime, p
         disputed=frozenset(one.memory_id for one, is_disputed in to_run if is_disputed).union(
             one.memory_id
             for one in written
-            if one.disputed and one.disputed_at and one.disputed_at > _written_at(one, run_id)
+            if one.disputed and one.disputed_at and one.disputed_at > written_at(one, run_id=run_id, calls=calls)
         ),
     )
-
-
-def _written_at(one: Memory, run_id: str) -> datetime:
-    return one.created_at if one.run_id == run_id else one.last_seen_at
 
 
 def _recall(connection: Connection, org_id: str, row: Row[Any], *, now: datetime) -> RecallTrace:

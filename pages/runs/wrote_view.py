@@ -19,7 +19,7 @@ def show(visitor: Visitor, run: RunTrace) -> None:
     """Show what the run wrote, and whom that and what it was shown is about."""
     st.subheader("What it wrote")
     if run.written:
-        by_call = {one.memory_id: one.number for one in run.calls if one.memory_id}
+        by_call = {one.memory_id: one.number for one in reversed(run.calls) if one.memory_id}  # the first
         st.dataframe(
             safe_frame([row(one, run, by_call.get(one.memory_id)) for one in run.written]),
             hide_index=True,
@@ -50,7 +50,7 @@ def row(one: Memory, run: RunTrace, call: int | None) -> dict[str, object]:
         "about": str(one.subject or ""),
         "kind": one.kind.value,
         "state": ", ".join(run.changed(one)) or one.state.value,
-        "written": one.created_at if one.run_id == run.run_id else one.last_seen_at,
+        "written": run.written_at(one),
         "by": call,
         "again": "" if one.run_id == run.run_id else one.run_id,
     }

@@ -258,6 +258,25 @@ def test_a_dispute_since_is_told_of_what_it_was_shown_and_of_what_it_wrote(
     assert traced().since == {Since.RESTRICTED: 1}
 
 
+def test_a_dispute_counts_since_a_run_said_it_also_where_another_run_has_said_it_later(
+    store: MemoryStore, desk: PrivacyDesk, journal: AgentJournal, clock: Clock, traced: Trace
+) -> None:
+    memory = observe(store, "Could start in May.", run_id="r-8")
+    journal.begin(begun(run_id="r-9"))
+    said_at = clock.step(days=1)
+    observe(store, "Could start in May.", run_id="r-9")
+    journal.called("r-9", tool_call(tool="remember", memory_id=memory.memory_id))
+    journal.end("r-9", completed())
+    clock.step(days=1)
+    desk.dispute(desk.held(CANDIDATE).memories[0], "It was June.")
+    last_said_at = clock.step(days=1)
+    observe(store, "Could start in May.", run_id="r-10")
+    assert traced().written_since == {Since.DISPUTED: 1}
+    assert traced("r-10").written_since == {}
+    at = [run.written_at(*run.written) for run in map(traced, ("r-8", "r-9", "r-10"))]
+    assert at == [memory.created_at, said_at, last_said_at]
+
+
 # What is not on record
 
 
@@ -296,6 +315,24 @@ def test_a_run_that_other_software_made_is_told_as_far_as_the_records_go(
     chosen = settings(memory_embedder="none", database_url=str_of(database))
     assert [(one.run_id, one.agent) for one in found_runs("acme", "r-9", settings=chosen)] == [("r-9", None)]
     assert len(found_runs("acme", settings=chosen)) == (known_by != "model call")  # of which there are very many
+
+
+def test_what_other_software_wrote_last_is_the_end_that_is_known(
+    store: MemoryStore, clock: Clock, traced: Trace
+) -> None:
+    began = clock.now
+    observe(store, "Could start in May.", run_id="r-9")
+    assert (traced().began_at, traced().ended_at) == (began, began)
+    store.recall("start", run_id="r-9")
+    wrote = clock.step(hours=1)
+    observe(store, "Prefers Mondays.", run_id="r-9")
+    assert (traced().began_at, traced().ended_at) == (began, wrote)
+    said_again = clock.step(hours=1)
+    observe(store, "Could start in May.", run_id="r-9")
+    assert (traced().began_at, traced().ended_at) == (began, said_again)
+    clock.step(hours=1)
+    observe(store, "Could start in May.", run_id="r-10")
+    assert traced().ended_at == wrote, "when it said that again is on record no more"
 
 
 def str_of(database: Database) -> str:
