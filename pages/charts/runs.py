@@ -7,7 +7,7 @@ from html import escape
 
 import plotly.graph_objects as go
 
-from memory_core.tracing import Standing, Step, StepKind
+from memory_core.run_steps import Step, StepKind, StepState
 from memory_core.units import in_time
 from pages.charts import AMBER, BLUE, GREEN, RED, titled
 from pages.runs.words import named, outcome_of, shortly
@@ -15,13 +15,13 @@ from pages.runs.words import named, outcome_of, shortly
 VIOLET = "#7d5ba6"
 # In the order of the legend; what went wrong is hatched, so that no colour alone says it.
 DRAWN = {
-    (StepKind.RECALL, Standing.DONE): ("recall", VIOLET, ""),
-    (StepKind.MODEL, Standing.DONE): ("model answered", BLUE, ""),
-    (StepKind.MODEL, Standing.FAILED): ("model failed", RED, "/"),
-    (StepKind.MODEL, Standing.UNFINISHED): ("model: no end on record", AMBER, "."),
-    (StepKind.TOOL, Standing.DONE): ("tool done", GREEN, ""),
-    (StepKind.TOOL, Standing.FAILED): ("tool said no or failed", RED, "\\"),
-    (StepKind.TOOL, Standing.UNFINISHED): ("not carried out", AMBER, "x"),
+    (StepKind.RECALL, StepState.DONE): ("recall", VIOLET, ""),
+    (StepKind.MODEL, StepState.DONE): ("model answered", BLUE, ""),
+    (StepKind.MODEL, StepState.FAILED): ("model failed", RED, "/"),
+    (StepKind.MODEL, StepState.UNFINISHED): ("model: no end on record", AMBER, "."),
+    (StepKind.TOOL, StepState.DONE): ("tool done", GREEN, ""),
+    (StepKind.TOOL, StepState.FAILED): ("tool said no or failed", RED, "\\"),
+    (StepKind.TOOL, StepState.UNFINISHED): ("not carried out", AMBER, "x"),
 }
 MOST_STEPS = 60  # that are drawn
 LONGEST_NAME = 18
@@ -35,11 +35,9 @@ def timeline(steps: Sequence[Step], *, until_ms: float | None, run_id: str | Non
     labels = [f"{number} {_short(shortly(one))}" for number, one in enumerate(steps, start=1)]
     whole = max([until_ms or 0.0, 1.0, *(one.since_ms + (one.took_ms or 0.0) for one in steps)])
     chart = go.Figure()
-    for (kind, standing), (name, colour, pattern) in DRAWN.items():
+    for (kind, state), (name, colour, pattern) in DRAWN.items():
         some = [
-            (label, one)
-            for label, one in zip(labels, steps, strict=True)
-            if (one.kind, one.standing) == (kind, standing)
+            (label, one) for label, one in zip(labels, steps, strict=True) if (one.kind, one.state) == (kind, state)
         ]
         if not some:
             continue
@@ -93,7 +91,7 @@ def timeline(steps: Sequence[Step], *, until_ms: float | None, run_id: str | Non
 def _is_mark(one: Step, whole_ms: float) -> bool:
     """Say whether a step is drawn as a mark and not as a bar: a recall, or what failed too soon to be seen."""
     is_short = one.took_ms is not None and one.took_ms < whole_ms * LEAST_HATCHED
-    return one.kind is StepKind.RECALL or (one.standing is Standing.FAILED and is_short)
+    return one.kind is StepKind.RECALL or (one.state is StepState.FAILED and is_short)
 
 
 def _said(one: Step) -> str:

@@ -5,7 +5,8 @@ from __future__ import annotations
 import streamlit as st
 
 from memory_core.identifiers import identifier_refusal
-from memory_core.tracing import RunTrace, trace
+from memory_core.run_trace import RunTrace
+from memory_core.tracing import trace
 from pages import ORGANISATION, Visitor
 
 PAGE = "pages/4_Runs.py"

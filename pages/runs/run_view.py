@@ -10,7 +10,9 @@ from memory_core import Purpose
 from memory_core.errors import Refused
 from memory_core.roles import Act
 from memory_core.run_records import Termination
-from memory_core.tracing import LOOK, MOST_RECALLS, RecallTrace, RunTrace, Since, Step, steps
+from memory_core.run_steps import Step, steps
+from memory_core.run_trace import RecallTrace, RunTrace, Since
+from memory_core.tracing import LOOK, MOST_RECALLS
 from memory_core.units import in_utc
 from pages import Visitor, explained, figures, plain, safe_frame
 from pages.charts import runs as charts

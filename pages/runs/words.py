@@ -9,7 +9,8 @@ from uuid import UUID
 from memory_core import Memory, Origin, State
 from memory_core.characters import shown_whole
 from memory_core.run_records import RUNNING, CallOutcome, Termination
-from memory_core.tracing import RunTrace, Since, Step, StepKind
+from memory_core.run_steps import Step, StepKind
+from memory_core.run_trace import RunTrace, Since
 from memory_core.units import in_utc
 
 GATEWAY = {

@@ -7,7 +7,7 @@ import streamlit as st
 from memory_core import Memory, Subject
 from memory_core.roles import Act
 from memory_core.run_records import ToolCallFacts
-from memory_core.tracing import About, RunTrace
+from memory_core.run_trace import About, RunTrace
 from pages import Visitor, name_of, safe_frame
 from pages.desk.picker import digest
 from pages.runs.words import CALLS, origin_of, text_of

@@ -23,7 +23,7 @@ from memory_core.membership import Members
 from memory_core.roles import Identity
 from memory_core.run_journal import AgentJournal
 from memory_core.run_records import CallOutcome, Termination
-from memory_core.tracing import Standing, Step, StepKind
+from memory_core.run_steps import Step, StepKind, StepState
 from pages.charts.runs import timeline
 from pages.desk.picker import digest
 from pages.runs.words import span
@@ -544,16 +544,14 @@ def test_a_time_has_room_in_a_figure(ms: float, written: str) -> None:
 
 
 def test_a_call_that_failed_at_once_is_a_mark_and_no_mark_is_clipped() -> None:
-    def step(kind: StepKind, since_ms: float, took_ms: float | None, standing: Standing) -> Step:
+    def step(kind: StepKind, since_ms: float, took_ms: float | None, state: StepState) -> Step:
         at = datetime(2026, 11, 2, tzinfo=UTC) + timedelta(milliseconds=since_ms)
-        return Step(
-            kind=kind, name="x", at=at, since_ms=since_ms, took_ms=took_ms, outcome=standing.value, standing=standing
-        )
+        return Step(kind=kind, name="x", at=at, since_ms=since_ms, took_ms=took_ms, outcome=state.value, state=state)
 
     done = [
-        step(StepKind.RECALL, 0.0, None, Standing.DONE),
-        step(StepKind.TOOL, 1000.0, 3.0, Standing.FAILED),
-        step(StepKind.TOOL, 2000.0, 8000.0, Standing.FAILED),
+        step(StepKind.RECALL, 0.0, None, StepState.DONE),
+        step(StepKind.TOOL, 1000.0, 3.0, StepState.FAILED),
+        step(StepKind.TOOL, 2000.0, 8000.0, StepState.FAILED),
     ]
     chart = timeline(done, until_ms=10_000.0, run_id="r-<9>")
     recall, mark, bar = chart.data

@@ -22,20 +22,10 @@ from memory_core.privacy import PrivacyDesk
 from memory_core.rights import LedgerAct
 from memory_core.run_journal import AgentJournal
 from memory_core.run_records import CallOutcome, Termination
+from memory_core.run_steps import StepKind, StepState, steps
+from memory_core.run_trace import About, RunTrace, Since
 from memory_core.sweeping import sweep
-from memory_core.tracing import (
-    MOST_LINES,
-    MOST_RECALLS,
-    About,
-    RunTrace,
-    Since,
-    Standing,
-    StepKind,
-    agents_on_record,
-    found_runs,
-    steps,
-    trace,
-)
+from memory_core.tracing import MOST_LINES, MOST_RECALLS, agents_on_record, found_runs, trace
 
 if TYPE_CHECKING:
     from conftest import Database, OpenDesk, OpenStore
@@ -140,11 +130,11 @@ def test_a_run_is_told_from_its_beginning_to_its_end(
     assert (run.began_at, run.ended_at, run.since) == (began, began + timedelta(seconds=6), {})
 
     did = steps(run)
-    assert [(one.kind, one.since_ms, one.took_ms, one.standing) for one in did] == [
-        (StepKind.RECALL, 0.0, None, Standing.DONE),
-        (StepKind.MODEL, 1000.0, 2000.0, Standing.DONE),
-        (StepKind.TOOL, 3500.0, 500.0, Standing.DONE),
-        (StepKind.TOOL, 4000.0, 0.0, Standing.FAILED),
+    assert [(one.kind, one.since_ms, one.took_ms, one.state) for one in did] == [
+        (StepKind.RECALL, 0.0, None, StepState.DONE),
+        (StepKind.MODEL, 1000.0, 2000.0, StepState.DONE),
+        (StepKind.TOOL, 3500.0, 500.0, StepState.DONE),
+        (StepKind.TOOL, 4000.0, 0.0, StepState.FAILED),
     ]
     assert [one.name for one in did] == ["hybrid", "qwen3:0.6b", "remember", None]
 
@@ -387,9 +377,9 @@ def test_a_model_call_without_an_end_or_with_an_error_is_told_as_that(
         failed = ended(bare("acme", started_at=clock.now, run_id="r-9"), 10.0, error_code="gateway.busy")
         late = bare("acme", started_at=clock.now + timedelta(seconds=1), run_id="r-9", number=1) | {"run_id": "r-9"}
         store_calls(connection, "acme", [failed, late])
-    assert [(one.outcome, one.standing, one.took_ms) for one in steps(traced())] == [
-        ("gateway.busy", Standing.FAILED, 10.0),
-        ("no end is on record", Standing.UNFINISHED, None),
+    assert [(one.outcome, one.state, one.took_ms) for one in steps(traced())] == [
+        ("gateway.busy", StepState.FAILED, 10.0),
+        ("no end is on record", StepState.UNFINISHED, None),
     ]
 
 

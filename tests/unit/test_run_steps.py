@@ -10,7 +10,8 @@ import pytest
 
 from memory_core.errors import GatewayError
 from memory_core.run_records import CallOutcome, ModelCallFacts, ToolCallFacts
-from memory_core.tracing import RunTrace, Standing, Step, StepKind, steps
+from memory_core.run_steps import Step, StepKind, StepState, steps
+from memory_core.run_trace import RunTrace
 from pages.charts.runs import DRAWN, timeline
 from pages.runs.words import CALLS, ENDS, GATEWAY, outcome_of
 
@@ -88,8 +89,8 @@ def test_a_run_of_which_nothing_is_known_did_nothing() -> None:
 @pytest.mark.parametrize("outcome", CallOutcome)
 def test_every_outcome_of_a_tool_is_drawn_and_has_its_words(outcome: CallOutcome) -> None:
     (one,) = steps(run_of(called(1.0, 5.0, outcome)))
-    assert (one.kind, one.standing) in DRAWN
-    assert (one.standing is Standing.DONE) is (outcome is CallOutcome.DONE)
+    assert (one.kind, one.state) in DRAWN
+    assert (one.state is StepState.DONE) is (outcome is CallOutcome.DONE)
     assert len(drawn([one])) == 1
     assert CALLS[outcome].endswith(".")
 
