@@ -156,7 +156,8 @@ class MemoryStore:
     ) -> Memory:
         """Store one memory and return it; an exact repeat refreshes the memory it repeats.
 
-        `commit_if` is asked at the very end; where it says no, nothing is stored, and that is `Refused`.
+        `commit_if` is asked at the very end, by a run under way. Where it says no, or something that the run was shown or wrote
+        is erased, swept or restricted by then, nothing is stored, and that is `Refused`.
         Raises `Refused` naming the rule and the field. Without an embedder it is stored all the same, and embedded later.
         """
         draft = Draft(
@@ -217,9 +218,16 @@ class MemoryStore:
                 connection
             )  # it may be about somebody whose erasure this database does not know
             stored = write(connection, self.org_id, drafts, clock=self._clock, refused=refused).memories
-            if commit_if is not None and not commit_if():
-                raise Refused(Refusal(rule="somebody_waits_for_it", field="memory", reason="came too late"))
+            if commit_if is not None:
+                self._require_wanted(connection, drafts, commit_if)
             return stored
+
+    def _require_wanted(self, connection: Connection, drafts: list[Draft], commit_if: Callable[[], bool]) -> None:
+        # Under the lock that an erasure waits for, and on the connection that has it: another one might have to be waited for.
+        runs = {str(draft.run_id) for draft in drafts}
+        if not commit_if() or any(agent_runs.withdrawn(connection, self.org_id, run_id) for run_id in runs):
+            reason = "was not kept: the call is over, or something it was shown was erased"
+            raise Refused(Refusal(rule="somebody_waits_for_it", field="memory", reason=reason))
 
     def _embedded(self, stored: list[Memory], *, limit_s: float, progress: Progress | None = None) -> list[Memory]:
         waiting = {memory.memory_id for memory in stored if memory.embedding_model is None}
@@ -296,13 +304,17 @@ class MemoryStore:
         """Return which memories may be sent to the configured model now, which may be outside the private network."""
         return what_may_leave(self._engine, self.org_id, self._settings)
 
-    def withdrawn(self, run_id: str, *, written: Sequence[UUID] = ()) -> int:
-        """Count the memories that a run was shown, or wrote, that may be shown no more: erased, swept or restricted since."""
+    def withdrawn(self, run_id: str, *, written: Sequence[UUID] = (), kinds: Iterable[Kind | str] | None = None) -> int:
+        """Count the memories that a run was shown, or wrote, that may be shown to it no more, each once.
+
+        Those have been erased, swept or restricted since; or it was shown them, and they are of none of the `kinds` that it may
+        be shown now, which are all of them unless given.
+        """
         if refused := identifier_refusal(run_id, field="run_id"):
             raise Refused(refused)
+        left = tuple(Kind if kinds is None else (Kind(str(kind)) for kind in kinds))
         with organisation_transaction(self._engine, self.org_id) as connection:
-            shown = agent_runs.withdrawn(connection, self.org_id, run_id)
-            return shown + (agent_runs.withheld(connection, self.org_id, written) if written else 0)
+            return agent_runs.withdrawn(connection, self.org_id, run_id, written=written, kinds=left)
 
     def held(self, subject: Subject, *, by: str = UNNAMED) -> Held:
         """Return everything held about a subject, with no page limit, and everybody it was shown to.

@@ -281,7 +281,8 @@ class _Run:
         withdrawn = self._in_time(self._memories.withdrawn)
         if withdrawn:
             word = "memory" if withdrawn == 1 else "memories"
-            raise RunEnded(Termination.CANCELLED, f"{withdrawn} {word} that it was shown may not be shown any more")
+            words = f"{withdrawn} {word} that it was shown or had written may not be shown any more"
+            raise RunEnded(Termination.CANCELLED, words)
 
     def _in_time(self, ask: Callable[[], Found]) -> Found:
         try:

@@ -72,7 +72,10 @@ class StoredMemories:
         source: str | None,
         commit_if: Callable[[], bool],
     ) -> Memory:
-        """Keep a memory with this run as its own, if that is still wanted; about a person it is an observation."""
+        """Keep a memory with this run as its own, if that is still wanted; about a person it is an observation.
+
+        It is not kept where something that the run was shown or wrote may be shown no more, which the store looks up.
+        """
         shown = [(words or "", one.subject) for one in self._shown.values() for words in (one.text, one.disputed)]
         refuse(own_words_refusal(text, subject, shown=shown))
         memory = self._store.remember(
@@ -83,16 +86,15 @@ class StoredMemories:
             run_id=self._run_id,
             subject=subject,
             source=source,
-            commit_if=lambda: commit_if() and not self.withdrawn(),  # asked under the lock that an erasure waits for
+            commit_if=commit_if,
         )
         if memory.memory_id not in self.written:
             self.written.append(memory.memory_id)
         return memory
 
     def withdrawn(self) -> int:
-        """Count what the run was shown and may be shown no more: erased, swept, restricted, or not let leave since."""
+        """Count what the run was shown or wrote and may be shown no more: erased, swept, restricted, or not let leave."""
         if not self._shown and not self.written:
             return 0
         left = self._may_leave().kinds_that_may_leave()
-        stays = sum(one.kind not in left for one in self._shown.values())
-        return max(self._store.withdrawn(self._run_id, written=self.written), stays)
+        return self._store.withdrawn(self._run_id, written=self.written, kinds=left)

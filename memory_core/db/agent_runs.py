@@ -37,7 +37,7 @@ from memory_core.config import Tier
 from memory_core.db.memories import COLUMNS, memory_of
 from memory_core.db.tables import INSTANT, agent_call, agent_run, disclosure, memory, model_call, recall
 from memory_core.identifiers import identifier_refusal
-from memory_core.model import Memory, Purpose
+from memory_core.model import Kind, Memory, Purpose
 from memory_core.run_records import (
     RUNNING,
     CallOutcome,
@@ -241,27 +241,36 @@ def written(connection: Connection, org_id: str, run_id: str, *, now: datetime) 
     return [memory_of(row, now=now) for row in rows]
 
 
-def withdrawn(connection: Connection, org_id: str, run_id: str) -> int:
-    """Count the memories that were disclosed to a run and have been forgotten, swept or restricted since."""
-    withheld = or_(memory.c.text.is_(None), memory.c.restricted_at.is_not(None))
+def withdrawn(
+    connection: Connection,
+    org_id: str,
+    run_id: str,
+    *,
+    written: Sequence[UUID] = (),
+    kinds: Sequence[Kind] = tuple(Kind),
+) -> int:
+    """Count the memories that a run was shown, or wrote, that may be shown to it no more, each once.
+
+    Those have been forgotten, swept or restricted since; or the run was shown them, and theirs is none of the `kinds` that it
+    may be shown now. It wrote what its tool calls name, and what is `written` by a call that is not on record yet.
+    """
+    shown = _disclosed(org_id, disclosure.c.memory_id).where(recall.c.run_id == run_id)
+    by_call = select(agent_call.c.memory_id).where(
+        *_of(agent_call, org_id, run_id), agent_call.c.memory_id.is_not(None)
+    )
+    unrecorded = select(memory.c.memory_id).where(memory.c.org_id == org_id, memory.c.memory_id.in_(list(written)))
+    theirs = memory.c.memory_id.in_(union(shown, by_call, unrecorded))
+    is_gone = or_(memory.c.text.is_(None), memory.c.restricted_at.is_not(None))
+    others = [kind.value for kind in Kind if kind not in kinds]
+    stays = and_(memory.c.kind.in_(others), memory.c.memory_id.in_(shown)) if others else false()
     return connection.execute(
-        _disclosed(org_id)
-        .join(memory, and_(memory.c.org_id == disclosure.c.org_id, memory.c.memory_id == disclosure.c.memory_id))
-        .where(recall.c.run_id == run_id, memory.c.org_id == org_id, withheld)
+        select(func.count()).where(memory.c.org_id == org_id, theirs, or_(is_gone, stays))
     ).scalar_one()
 
 
-def withheld(connection: Connection, org_id: str, memory_ids: Sequence[UUID]) -> int:
-    """Count which of some memories have been forgotten, swept or restricted."""
-    gone = or_(memory.c.text.is_(None), memory.c.restricted_at.is_not(None))
-    return connection.execute(
-        select(func.count()).where(memory.c.org_id == org_id, memory.c.memory_id.in_(list(memory_ids)), gone)
-    ).scalar_one()
-
-
-def _disclosed(org_id: str) -> Select[int]:
+def _disclosed(org_id: str, what: ColumnElement[Any]) -> Select[Any]:
     return (
-        select(func.count(disclosure.c.memory_id.distinct()))
+        select(what)
         .select_from(recall)
         .join(disclosure, and_(disclosure.c.org_id == recall.c.org_id, disclosure.c.recall_id == recall.c.recall_id))
         .where(recall.c.org_id == org_id, disclosure.c.org_id == org_id, _BY_THE_RUN)
@@ -317,7 +326,8 @@ def found(
         .subquery("newest")
     )
     # Of those few alone, each through an index.
-    shown = _disclosed(org_id).where(recall.c.run_id == newest.c.run_id).scalar_subquery()
+    disclosed = _disclosed(org_id, func.count(disclosure.c.memory_id.distinct()))
+    shown = disclosed.where(recall.c.run_id == newest.c.run_id).scalar_subquery()
     wrote = (
         select(func.count())
         .select_from(memory)

@@ -39,12 +39,12 @@ from agent_bench import (
 from conftest import Database, OpenDesk, OpenStore
 from fakes import Clock, HashedWords, fact, observe
 from rows import execute, traces
-from sqlalchemy import Text, cast, func
+from sqlalchemy import Text, cast, event, func
 from talking import KINDS, SHOWS_TOOLS, Kind, Said, away, calls_on_record, gateway, serving
 from waiting import until
 from wire import Answer, in_turn, lines, never
 
-from memory_core import Memory, MemoryStore, Subject
+from memory_core import Memory, MemoryStore, Origin, Subject
 from memory_core.agents.calling import MOST_CALLS, RETRIES
 from memory_core.agents.cancellation import Cancellation
 from memory_core.agents.context import Context
@@ -665,7 +665,7 @@ Withdraw = Callable[[PrivacyDesk, Memory, Clock], None]
 
 def assert_withdrawn(bench: Bench, run: AgentRun, model: ScriptedModel, *, asked: int) -> None:
     assert run.termination == Termination.CANCELLED
-    assert run.detail == "1 memory that it was shown may not be shown any more"
+    assert run.detail == "1 memory that it was shown or had written may not be shown any more"
     assert len(model.asked) == asked
     assert_on_record(bench, run)
 
@@ -735,7 +735,57 @@ def test_several_that_are_withdrawn_are_counted(bench: Bench, desk: PrivacyDesk)
     for text in (SAID, "Prefers trains.", "Speaks Igbo."):
         memory = observe(bench.store, text, subject=AMARA)
     run = bench.run(GETS, on_call=lambda _: forget(desk, memory, bench.clock))
-    assert run.detail == "3 memories that it was shown may not be shown any more"
+    assert run.detail == "3 memories that it was shown or had written may not be shown any more"
+
+
+def test_what_a_run_was_shown_and_wrote_as_well_is_counted_once(bench: Bench, desk: PrivacyDesk) -> None:
+    memory = observe(bench.store, SAID, subject=AMARA)
+    says_it_again = calls("remember", text=SAID, candidate_id=AMARA.id)
+    run = bench.run(says_it_again, says(), on_call=lambda _: forget(desk, memory, bench.clock))
+    assert (run.memories_read, run.memories_written) == ((memory.memory_id,), (memory.memory_id,))
+    assert run.detail == "1 memory that it was shown or had written may not be shown any more"
+
+
+def test_what_was_withdrawn_is_looked_up_where_a_memory_is_kept_on_the_connection_that_keeps_it(
+    bench: Bench, database: Database
+) -> None:
+    observe(bench.store, SAID, subject=AMARA)
+    engine, at_once = engine_for(database.application), []
+
+    def watched(context: Context) -> None:
+        """Remember."""
+        before = engine.pool.checkedout()  # type: ignore[attr-defined]  # the workspace has one
+
+        def took(*_: object) -> None:
+            at_once.append(engine.pool.checkedout() - before)  # type: ignore[attr-defined]
+
+        event.listen(engine, "checkout", took)
+        try:
+            context.remember(
+                "Prefers trains.", subject=AMARA, origin=Origin.INFERENCE, author="agent:screening", source=None
+            )
+        finally:
+            event.remove(engine, "checkout", took)
+
+    run = bench.run(calls("watched"), says(), tools=with_tools(watched), offered=("watched",))
+    assert (run.termination, len(run.memories_written)) == (Termination.COMPLETED, 1)
+    assert max(at_once) == min(at_once)
+
+
+def test_what_is_withdrawn_while_a_tool_is_called_leaves_nothing_that_it_remembers(
+    bench: Bench, desk: PrivacyDesk
+) -> None:
+    memory = observe(bench.store, SAID, subject=AMARA)
+
+    def late(context: Context) -> None:
+        """Remember something, too late."""
+        forget(desk, memory, bench.clock)
+        context.remember("Prefers trains.", subject=BO, origin=Origin.INFERENCE, author="agent:screening", source=None)
+
+    run = bench.run(calls("late"), says(), tools=with_tools(late), offered=("late",))
+    assert (bench.outcomes(run.run_id), run.memories_written) == ([CallOutcome.REFUSED], ())
+    assert run.termination == Termination.CANCELLED
+    assert bench.count("memory") == 1, "only the tombstone"
 
 
 def test_what_a_run_was_not_shown_may_be_withdrawn_without_ending_it(bench: Bench, desk: PrivacyDesk) -> None:

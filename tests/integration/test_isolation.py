@@ -415,10 +415,10 @@ def test_what_another_organisation_may_not_show_any_more_is_counted_for_itself_a
     execute(database, "UPDATE memory SET restricted_at = now() WHERE org_id = 'acme' AND text IS NOT NULL")
     engine = engine_for(database.application)
     with organisation_transaction(engine, "acme") as connection:
-        assert agent_runs.withheld(connection, "acme", ids) == len(ids)
+        assert agent_runs.withdrawn(connection, "acme", "r-0", written=ids) == len(ids)
     for org_id in ("acme-corp", "acme"):
         with organisation_transaction(engine, other.org_id) as connection:
-            assert agent_runs.withheld(connection, org_id, ids) == 0
+            assert agent_runs.withdrawn(connection, org_id, "r-0", written=ids, kinds=[]) == 0
 
 
 def test_who_is_a_second_officer_and_what_was_agreed_to_is_told_of_an_organisations_own(
@@ -488,7 +488,7 @@ def test_another_organisation_changes_nothing_of_a_run_an_evaluation_a_member_or
     the_other += (frozenset(), "policy", False, False, "policy", "policy")
     in_its_own, in_the_other = (dict(zip(writes, expected, strict=True)) for expected in (its_own, the_other))
     known = {f"{module}.{name}" for module, reads in READS.items() for name in reads} | set(writes)
-    known |= {"agent_runs.withheld", "members.is_second", "members.names_of", "approvals.counted"}  # above
+    known |= {"members.is_second", "members.names_of", "approvals.counted"}  # above
     modules = (agent_runs, evaluations, members, approvals, safeguards)
     assert known == set().union(*map(public_functions, modules)), "a new call needs its line here"
     kept = rows_of_acme(database)

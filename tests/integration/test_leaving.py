@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 from agent_bench import Bench, Watched, agent, calls, says, workspaces
 from conftest import Database, OpenDesk
-from fakes import CANDIDATE, Clock, fact, observation
+from fakes import CANDIDATE, JOB, Clock, fact, observation, observe
 from pressing import press
 from streamlit.testing.v1 import AppTest
 from talking import HOSTED, NATIVE, SHOWS_TOOLS, Kind, serving
@@ -181,8 +181,24 @@ def test_a_run_that_was_sent_an_observation_ends_when_it_is_not_let_leave_any_mo
     model = Watched([RECALLS, says()], meanwhile=meanwhile)
     run = bench.run(model=model)
     assert run.termination == Termination.CANCELLED
-    assert run.detail == "1 memory that it was shown may not be shown any more"
+    assert run.detail == "1 memory that it was shown or had written may not be shown any more"
     assert len(model.how) == 1
+
+
+def test_what_may_leave_no_more_and_what_is_restricted_are_counted_together(bench: Bench, desk: PrivacyDesk) -> None:
+    let(desk, leave=True)
+    (held,) = desk.held(CANDIDATE).memories
+    with_both = observe(bench.store, "Prefers trains.")
+    operational = observe(bench.store, "The panel is five people.", subject=JOB, kind="fact")
+
+    def meanwhile(asked: int) -> None:
+        desk.restrict("They contest it.", memory_id=held.memory_id)
+        desk.restrict("It is checked.", memory_id=operational.memory_id)
+        let(desk, leave=False)
+
+    run = bench.run(model=Watched([RECALLS, says()], meanwhile=meanwhile))
+    assert {held.memory_id, with_both.memory_id, operational.memory_id} < set(run.memories_read)
+    assert run.detail == "3 memories that it was shown or had written may not be shown any more"
 
 
 def test_what_is_let_leave_while_a_run_goes_on_is_for_the_next_one(bench: Bench, desk: PrivacyDesk) -> None:

@@ -427,6 +427,33 @@ def test_withdrawn_is_what_was_forgotten_swept_or_restricted_since_and_nothing_e
     assert withdrawn("r-4") == withdrawn("r-0") == 0, "a preview shows nothing to a run"
 
 
+def test_withdrawn_is_also_what_a_run_wrote_and_each_memory_once(
+    store: MemoryStore, open_desk: OpenDesk, clock: Clock, journal: AgentJournal, opened: Opened
+) -> None:
+    shown = observe(store, "Could start in May.")
+    store.recall("who?", run_id="r-2")
+    wrote = observe(store, "Prefers Mondays.", subject=BO, run_id="r-2")
+    ran(journal, tool_call(memory_id=wrote.memory_id), run_id="r-3")
+    desk = open_desk(clock=clock)
+    for memory in (shown, wrote):
+        desk.restrict("while it is checked", memory_id=memory.memory_id)
+    assert store.withdrawn("r-2") == 1
+    assert store.withdrawn("r-2", written=[shown.memory_id]) == 1
+    assert store.withdrawn("r-2", written=[shown.memory_id, wrote.memory_id]) == 2
+    assert store.withdrawn("r-3") == store.withdrawn("r-3", written=[wrote.memory_id]) == 1
+    with opened() as connection:
+        assert agent_runs.withdrawn(connection, "acme", "r-2", written=[wrote.memory_id]) == 2
+
+
+def test_withdrawn_is_also_what_a_run_was_shown_of_a_kind_that_it_may_be_shown_no_more(store: MemoryStore) -> None:
+    observe(store, "Could start in May.")
+    store.recall("who?", run_id="r-2")
+    wrote = observe(store, "Prefers Mondays.", run_id="r-2")
+    assert store.withdrawn("r-2", kinds=["fact"]) == store.withdrawn("r-2", kinds=[]) == 1
+    assert store.withdrawn("r-2", written=[wrote.memory_id], kinds=["fact"]) == 1, "its own words stay with it"
+    assert store.withdrawn("r-2", kinds=["fact", "observation"]) == 0
+
+
 # Found
 
 

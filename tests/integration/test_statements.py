@@ -257,7 +257,7 @@ def by_agents(database: Database) -> None:
         assert agent_runs.recalls_of(connection, "acme", run)
         agent_runs.written(connection, "acme", run, now=datetime.now(UTC))
         agent_runs.withdrawn(connection, "acme", run)
-        agent_runs.withheld(connection, "acme", [uuid4()])
+        agent_runs.withdrawn(connection, "acme", run, written=[uuid4()], kinds=[])
         agent_runs.agents(connection, "acme")
         for termination in (None, "running", "Deadline"):
             agent_runs.found(connection, "acme", run, agent="screening", termination=termination, limit=9)
