@@ -98,7 +98,9 @@ class AgentRunner:
 
         `must_call` has the model call a tool in its first turn, where its server can see to that. `deadline_s` is the
         specification's unless given. Raises `Refused` for a prompt that cannot be asked or a run id that was used before,
-        or a `DatabaseError` where the run cannot be recorded; whatever else happens is the run's termination.
+        or a `DatabaseError` where the run cannot be recorded; what a model, a tool or a limit does is the run's termination.
+        What interrupts the run from outside, a `DatabaseError` and a fault in the program are raised as well: such a run is on
+        record as `Cancelled`, with that beside it, as long as the database takes it.
         """
         run_id = f"run-{new_id().hex[-12:]}" if run_id is None else run_id
         seconds = specification.deadline_s if deadline_s is None else deadline_s
@@ -169,10 +171,9 @@ class AgentRunner:
         except RunEnded as ended:
             self._journal.end(run_id, run.end(ended))
             return run.result(ended, took_ms=(self._monotonic() - began) * 1000)
-        except BaseException as error:  # the database does not serve, or whoever runs it is being stopped
-            words = "the database did not serve" if isinstance(error, DatabaseError) else "it was interrupted"
+        except BaseException as error:
             with suppress(MemoryCoreError):
-                self._journal.end(run_id, run.end(RunEnded(Termination.CANCELLED, words)))
+                self._journal.end(run_id, run.end(RunEnded(Termination.CANCELLED, _what_ended_it(error))))
             raise
         raise AssertionError("a run goes on until it has ended")
 
@@ -220,8 +221,9 @@ class _Run:
     def _open(self, prompt: str, documents: str | None, today: date) -> None:
         day = f"Today is {today:%A} {today.day} {today:%B %Y}."
         self._messages = [Message(role=Role.SYSTEM, content=f"{self._specification.prompt}\n\n{day}")]
-        if self._specification.memory.limit and self._in_time(self._memories.kinds):
-            block = self._in_time(lambda: self._memories.recall(prompt)).block
+        kinds = self._in_time(self._memories.kinds) if self._specification.memory.limit else ()
+        if kinds:
+            block = self._in_time(lambda: self._memories.recall(prompt, kinds=kinds)).block
             if block is not None:
                 self._messages.append(Message.memories(block))
         if documents is not None:
@@ -326,7 +328,17 @@ class _Run:
         return self._answer is not None and self._answer.finish_reason in cut
 
 
-def in_plain_words(kind: type[GatewayError]) -> str | None:
+def _what_ended_it(error: BaseException) -> str | None:
+    if isinstance(error, DatabaseError):
+        return "the database did not serve"
+    if isinstance(error, MemoryCoreError):
+        return in_plain_words(type(error))
+    if isinstance(error, Exception):
+        return f"a fault in the program: {type(error).__name__}"
+    return "it was interrupted"  # whoever runs it is being stopped
+
+
+def in_plain_words(kind: type[MemoryCoreError]) -> str | None:
     """Return what a kind of failure is, in our own words: its docstring's, as a record may hold them."""
     return re.sub(r"[^A-Za-z0-9_,;:.' -]+", " ", kind.__doc__ or "").partition(".")[0].strip()[:200] or None
 

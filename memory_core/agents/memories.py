@@ -44,9 +44,10 @@ class StoredMemories:
         """Return what may be shown to the run now: what is let leave while it goes on, it is not shown."""
         return self._may_leave().kinds_that_may_leave(self._at_first.kinds_that_may_leave(self._use.kinds))
 
-    def recall(self, question: str) -> Recall:
-        """Recall for this run; what it shows is a disclosure to it."""
-        kinds = self.kinds()
+    def recall(self, question: str, *, kinds: tuple[Kind, ...] | None = None) -> Recall:
+        """Recall for this run; what it shows is a disclosure to it. `kinds` is what `kinds()` has said, where it was asked."""
+        if kinds is None:
+            kinds = self.kinds()
         if not kinds:
             raise ToolProblem("no memory of the kinds that you may see is sent to a model outside")
         recall = self._store.recall(

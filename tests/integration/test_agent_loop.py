@@ -12,6 +12,7 @@ from dataclasses import replace
 from datetime import timedelta
 from hashlib import sha256
 from itertools import count
+from pathlib import Path
 from typing import Any
 from uuid import UUID
 
@@ -58,10 +59,12 @@ from memory_core.db.engine import engine_for
 from memory_core.db.workspace import Workspace, workspace
 from memory_core.errors import (
     CallCancelled,
+    DatabaseBusy,
     DatabaseError,
     DeadlineExceeded,
     GatewayError,
     InvalidRequest,
+    LedgerUnusable,
     MemoryCoreError,
     ModelBusy,
     ModelNotConfigured,
@@ -1215,13 +1218,33 @@ def raising(error: BaseException) -> Callable[..., Any]:
     return act
 
 
-@pytest.mark.parametrize("error", [KeyboardInterrupt, SystemExit, RuntimeError])
+@pytest.mark.parametrize("error", [KeyboardInterrupt, SystemExit])
 def test_a_run_that_is_interrupted_while_the_model_is_asked_has_an_end(
     bench: Bench, error: type[BaseException]
 ) -> None:
     model = Watched([says()], meanwhile=raising(error()))
     assert_interrupted(bench, error, model=model)
     assert bench.facts("r-7").turns == 1
+
+
+@pytest.mark.parametrize(
+    ("error", "words"),
+    [
+        (RuntimeError("zebrafinch"), "a fault in the program: RuntimeError"),
+        (
+            LedgerUnusable(Path("zebrafinch"), "zebrafinch"),
+            "The ledger outside the database cannot be read or written; what the database holds is not touched by that",
+        ),
+        (DatabaseBusy("zebrafinch"), "the database did not serve"),
+    ],
+)
+def test_an_error_that_ends_a_run_is_raised_and_named_on_record_in_our_own_words(
+    bench: Bench, error: Exception, words: str
+) -> None:
+    with pytest.raises(type(error)):
+        bench.run(run_id="r-7", model=Watched([says()], meanwhile=raising(error)))
+    facts = bench.facts("r-7")
+    assert (facts.termination, facts.detail) == (Termination.CANCELLED, words)
 
 
 @pytest.mark.parametrize("error", [KeyboardInterrupt, SystemExit])

@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from dataclasses import replace
 from datetime import UTC, datetime
-from itertools import count
+from itertools import chain, count, repeat
 from pathlib import Path
 
 import pytest
-from agent_bench import Bench, Watched, agent, calls, says, workspaces
+from agent_bench import TODAY, Bench, Watched, agent, calls, says, workspaces
 from conftest import Database, OpenDesk
 from fakes import CANDIDATE, JOB, Clock, fact, observation, observe
 from pressing import press
@@ -29,7 +29,7 @@ from memory_core.db.workspace import Workspace
 from memory_core.doctor import diagnosis
 from memory_core.evals.scripted import ScriptedModel
 from memory_core.gateway.conversation import Message, Role
-from memory_core.leaving import EVERYTHING_STAYS_HERE, leaving_of
+from memory_core.leaving import EVERYTHING_STAYS_HERE, Leaving, leaving_of
 from memory_core.model import Kind as MemoryKind
 from memory_core.model_commands import run_chat
 from memory_core.previewing import preview
@@ -48,6 +48,8 @@ OUTSIDE = {
 }
 RECALLS = calls("recall_memories", question="How soon can they start?")
 NUMBERS = count(1)
+NOT_LET = Leaving(model_is_outside=True)
+LET = Leaving(model_is_outside=True, allowed_by="user:ines", allowed_at=datetime(2026, 11, 2, tzinfo=UTC))
 
 
 @pytest.fixture
@@ -208,6 +210,17 @@ def test_what_is_let_leave_while_a_run_goes_on_is_for_the_next_one(bench: Bench,
     assert SAID not in sent(run)
     assert bench.facts(run.run_id).observations_left_out is True
     assert SAID in sent(bench.run(says()))
+
+
+def test_what_is_not_let_leave_just_as_a_run_begins_ends_it_before_anything_is_sent(bench: Bench) -> None:
+    answers = chain([LET, LET], repeat(NOT_LET))  # … to the first of what the run asks for its first block
+    only = agent(memory=MemoryUse(limit=5, kinds=(OBSERVATION,)))
+    model = Watched([says()])
+    runner = AgentRunner(bench.store, model, bench.journal, may_leave=lambda: next(answers))
+    run = runner.run(only, "When?", workspace=bench.workspace, today=TODAY, asked_by="user:maria")
+    assert run.termination == Termination.CANCELLED
+    assert run.detail == "1 memory that it was shown or had written may not be shown any more"
+    assert model.how == []
 
 
 def test_an_agent_that_sees_observations_alone_is_shown_none_and_told_so(bench: Bench) -> None:
