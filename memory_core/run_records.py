@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from enum import StrEnum
@@ -15,13 +15,27 @@ RUNNING = "running"  # what a search for runs takes in the place of a terminatio
 
 
 class Termination(StrEnum):
-    """How a run ended; exactly one. A gateway's failure ends a run as the gateway's own code instead, `gateway.…`."""
+    """How a run ended; exactly one, and `MEANS` says what each is.
 
-    COMPLETED = "Completed"  # the model gave its answer
-    TOOL_FAILURE = "ToolFailure"  # an invented tool, a malformed call, or a tool that failed past its retries
-    DEADLINE = "Deadline"  # its time was over
-    TURN_LIMIT = "TurnLimit"  # it was asked as often as it may be, and gave no answer
-    CANCELLED = "Cancelled"  # somebody gave up on it, or what it was shown was erased meanwhile
+    A gateway's failure ends a run as the gateway's own code instead, `gateway.…`.
+    """
+
+    COMPLETED = "Completed"
+    TOOL_FAILURE = "ToolFailure"
+    DEADLINE = "Deadline"
+    TURN_LIMIT = "TurnLimit"
+    CANCELLED = "Cancelled"
+
+
+MEANS: Mapping[Termination, str] = {
+    Termination.COMPLETED: "The model gave its answer.",
+    Termination.TOOL_FAILURE: "A tool call went wrong for good: the tool was not offered, the call could not be read, too many "
+    "were made at once, or the tool answered with an error too often or not in its time.",
+    Termination.DEADLINE: "Its time was over before it had an answer.",
+    Termination.TURN_LIMIT: "The model was asked as often as it may be, and gave no answer.",
+    Termination.CANCELLED: "It was stopped: somebody gave up on it, something that it was shown or had written may be shown no "
+    "more, it was interrupted, the database did not serve, or the program failed.",
+}
 
 
 class CallOutcome(StrEnum):

@@ -13,6 +13,7 @@ from memory_core.evals.results import evaluation, evaluations, pass_shares, resu
 from memory_core.evals.statistics import Interval
 from memory_core.evaluations import CaseResult, Evaluation
 from memory_core.roles import Act
+from memory_core.run_records import MEANS
 from pages import Visitor, explained, gate, plain
 from pages.evals import address, cases_view, trend_view, trial_view, two_view
 from pages.evals.words import ASPECTS, Model, models_named, named
@@ -30,10 +31,8 @@ DEFINITIONS = f"""
   interval of pass@1 is too narrow; that of pass^k is over cases, and rather too wide.
 - **Not judged**: the trial failed for a reason that is not the model's, such as a server that did not answer. Such trials are
   counted apart, never dropped, and count in no share.
-- **How it ended** is apart from whether it **passed**: *Completed*, the model gave its answer. *ToolFailure*, an invented
-  tool, a malformed call, or a tool that failed past its retries. *Deadline*, its time was over. *TurnLimit*, it was asked as
-  often as it may be. *Cancelled*, somebody gave up on it. *gateway.…*, the model could not be asked; *none*, no run
-  began.
+- **How it ended** is apart from whether it **passed**. {" ".join(f"*{end}*: {meaning}" for end, meaning in MEANS.items())}
+  *gateway.…*: The model could not be asked. *none*: No run began.
 - **Aspects**: {"; ".join(f"*{aspect}*, {meaning}" for aspect, meaning in ASPECTS.items())}. A trial passes when every aspect
   that applies to its case is met.
 - **Sign test**: were two models equally good, how often would the cases in which they differ be split so unevenly or more?

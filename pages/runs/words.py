@@ -8,7 +8,7 @@ from uuid import UUID
 
 from memory_core import Memory, Origin, State
 from memory_core.characters import shown_whole
-from memory_core.run_records import RUNNING, CallOutcome, Termination
+from memory_core.run_records import MEANS, RUNNING, CallOutcome
 from memory_core.run_steps import Step, StepKind
 from memory_core.run_trace import RunTrace, Since
 from memory_core.units import in_utc
@@ -24,12 +24,7 @@ GATEWAY = {
     "gateway.cancelled": "a call to the model was given up",
 }
 ENDS = {
-    Termination.COMPLETED.value: "The model gave its answer.",
-    Termination.TOOL_FAILURE.value: "A tool call went wrong for good: a tool that does not exist, a call that cannot be "
-    "read, or a tool that failed also when it was tried again.",
-    Termination.DEADLINE.value: "Its time was over before the model had answered.",
-    Termination.TURN_LIMIT.value: "The model was asked as often as it may be, and gave no answer.",
-    Termination.CANCELLED.value: "Somebody gave up on it, or something that it was shown was erased while it ran.",
+    **{end.value: meaning for end, meaning in MEANS.items()},
     **{code: f"A call to the model failed: {what}." for code, what in GATEWAY.items()},
 }
 FINISHES = {

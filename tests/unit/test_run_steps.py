@@ -3,18 +3,20 @@
 from __future__ import annotations
 
 from datetime import UTC, datetime, timedelta
+from pathlib import Path
 from typing import Any
 from uuid import UUID
 
 import pytest
 
 from memory_core.errors import GatewayError
-from memory_core.run_records import CallOutcome, ModelCallFacts, ToolCallFacts
+from memory_core.run_records import MEANS, CallOutcome, ModelCallFacts, Termination, ToolCallFacts
 from memory_core.run_steps import Step, StepKind, StepState, steps
 from memory_core.run_trace import RunTrace
 from pages.charts.runs import DRAWN, timeline
 from pages.runs.words import CALLS, ENDS, GATEWAY, outcome_of
 
+ROOT = Path(__file__).resolve().parents[2]
 T0 = datetime(2026, 11, 2, 9, tzinfo=UTC)
 NO_ID = UUID(int=0)
 
@@ -93,6 +95,14 @@ def test_every_outcome_of_a_tool_is_drawn_and_has_its_words(outcome: CallOutcome
     assert (one.state is StepState.DONE) is (outcome is CallOutcome.DONE)
     assert len(drawn([one])) == 1
     assert CALLS[outcome].endswith(".")
+
+
+def test_what_every_end_means_is_said_once_and_everywhere_the_same() -> None:
+    assert list(MEANS) == list(Termination)
+    readme = (ROOT / "README.md").read_text(encoding="utf-8")
+    for end, meaning in MEANS.items():
+        assert ENDS[end.value] == meaning
+        assert f"| `{end}` | {meaning} |" in readme
 
 
 def test_every_error_of_the_gateway_has_its_words() -> None:
