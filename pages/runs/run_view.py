@@ -26,6 +26,7 @@ from pages.runs.opening import open_run, read_open
 from pages.runs.words import ENDS, end_of, named, outcome_of, since_of, span
 
 LEFT_OUT = "observations: its model was outside the private network, and the organisation had not let them leave"
+NONE_LEFT_OUT = "no kind of memory that its agent may be shown, when it began"
 
 
 def show(visitor: Visitor, run_id: str) -> None:
@@ -167,7 +168,7 @@ def facts(run: RunTrace) -> None:
             ("Had until", f"{known.deadline_at:%Y-%m-%d %H:%M:%S} UTC"),
             ("Ended", f"{known.ended_at:%Y-%m-%d %H:%M:%S} UTC" if known.ended_at else "not on record"),
             ("Documents", ", ".join(known.documents) or "none"),
-            ("Left out", LEFT_OUT if known.observations_left_out else "nothing: its model may be sent every kind"),
+            ("Left out", LEFT_OUT if known.observations_left_out else NONE_LEFT_OUT),
         ]
     with st.container(border=True, gap=None):
         for name, value in rows:

@@ -198,6 +198,8 @@ def test_a_completed_run_is_shown_from_what_it_read_to_what_it_wrote(
     assert told(at)[:2] == ["r-9", recall.block.text]
     assert any("recency, ranking recency, as no embedder is configured" in text for text in facts_of(at))
     assert {"screening", "user:maria", "qwen3:0.6b, fast", "note-7, mail:81"} <= set(facts_of(at))
+    assert "no kind of memory that its agent may be shown, when it began" in facts_of(at)
+    assert "its model may be sent" not in everything(at), "of an agent that sees facts alone nobody knows that"
     done, written, about, calls, *_ = (frame.value for frame in at.dataframe)
     assert written.iloc[0][["text", "origin", "about", "state"]].to_list() == [
         "Wants to start early.",
