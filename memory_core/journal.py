@@ -16,7 +16,7 @@ from sqlalchemy import Engine
 
 from memory_core.calls import Begun, CallEnd, CallStart, Wait
 from memory_core.db import calls, organisations
-from memory_core.db.engine import organisation_transaction
+from memory_core.db.engine import organisation_transaction, wait_shortly_for_locks
 from memory_core.errors import DatabaseError, MemoryCoreError
 
 KEPT_FOR_LATER = 1000  # ends that could not be written while the database was away
@@ -97,7 +97,7 @@ class CallJournal:
             call_id, ended = self._unwritten[0]
             try:
                 with organisation_transaction(self._engine, self._org_id) as connection:
-                    connection.exec_driver_sql("SET LOCAL lock_timeout = '2s'")  # an answer waits for this
+                    wait_shortly_for_locks(connection)  # an answer waits for this
                     calls.end(connection, self._org_id, call_id, ended, now=self._now())
             except Exception as error:
                 is_passing = isinstance(error, DatabaseError) and type(error) is not DatabaseError

@@ -8,11 +8,9 @@ from datetime import datetime
 from sqlalchemy import Engine
 
 from memory_core.db import agent_runs, organisations
-from memory_core.db.engine import organisation_transaction
+from memory_core.db.engine import organisation_transaction, wait_shortly_for_locks
 from memory_core.errors import Refusal, Refused
 from memory_core.run_records import RunEnd, RunStart, ToolCallRecord
-
-LIMIT = "SET LOCAL lock_timeout = '2s'"  # a run that waits for its record would pass its deadline
 
 
 class AgentJournal:
@@ -38,13 +36,13 @@ class AgentJournal:
     def called(self, run_id: str, call: ToolCallRecord) -> None:
         """Record a tool call of a run that began."""
         with organisation_transaction(self._engine, self._org_id) as connection:
-            connection.exec_driver_sql(LIMIT)
+            wait_shortly_for_locks(connection)  # or the run would pass its deadline
             agent_runs.called(connection, self._org_id, run_id, call, now=self._now())
 
     def end(self, run_id: str, end: RunEnd) -> None:
         """Record how a run ended; one that has an end keeps it."""
         with organisation_transaction(self._engine, self._org_id) as connection:
-            connection.exec_driver_sql(LIMIT)
+            wait_shortly_for_locks(connection)
             agent_runs.end(connection, self._org_id, run_id, end, now=self._now())
 
     def _now(self) -> datetime | None:

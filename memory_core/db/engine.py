@@ -127,6 +127,11 @@ def enter_organisation(connection: Connection, org_id: str, *, switched_off: Seq
     connection.exec_driver_sql(sql.SQL("; ").join([statement, *off]).as_string(None))
 
 
+def wait_shortly_for_locks(connection: Connection) -> None:
+    """Let this transaction wait two seconds for a lock at most: somebody waits for what is recorded in it."""
+    connection.exec_driver_sql("SET LOCAL lock_timeout = '2s'")
+
+
 @contextmanager
 def identity_transaction(engine: Engine, identity: Identity) -> Iterator[Connection]:
     """Open one transaction of no organisation, that sees an identity's own standing as a member and nothing else."""
