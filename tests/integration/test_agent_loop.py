@@ -80,6 +80,7 @@ from memory_core.prompt.block import NO_DECISION_SENTENCE
 from memory_core.prompt.documents import Document
 from memory_core.run_records import CallOutcome, RunFacts, Termination
 from memory_core.sweeping import sweep
+from memory_core.workers import NotInTime
 
 AMARA = Subject("candidate", "smp-c1")
 BO = Subject("candidate", "smp-c2")
@@ -550,6 +551,12 @@ def test_a_tool_that_is_stuck_in_a_statement_is_left_in_time_and_its_connection_
     gc.collect()  # a connection that nobody closed is a warning, and so an error
     assert execute(database, SLEEPS) == [(0,)]
     assert bench.store.overview() is not None  # whose connections are others
+
+
+def test_a_workspace_that_is_abandoned_in_a_transaction_is_closed_without_an_error(database: Database) -> None:
+    with workspace(engine_for(database.application)) as own, suppress(NotInTime), own.acting():
+        own.abandon()
+        raise NotInTime
 
 
 # Failures of the gateway
