@@ -254,23 +254,27 @@ def withdrawn(
     Those have been forgotten, swept or restricted since; or the run was shown them, and theirs is none of the `kinds` that it
     may be shown now. It wrote what its tool calls name, and what is `written` by a call that is not on record yet.
     """
-    shown = _disclosed(org_id, disclosure.c.memory_id).where(recall.c.run_id == run_id)
-    by_call = select(agent_call.c.memory_id).where(
-        *_of(agent_call, org_id, run_id), agent_call.c.memory_id.is_not(None)
-    )
-    unrecorded = select(memory.c.memory_id).where(memory.c.org_id == org_id, memory.c.memory_id.in_(list(written)))
-    theirs = memory.c.memory_id.in_(union(shown, by_call, unrecorded))
+    shown, wrote = true().label("was_shown"), false().label("was_shown")
+    by_call = and_(*_of(agent_call, org_id, run_id), agent_call.c.memory_id.is_not(None))
+    unrecorded = and_(memory.c.org_id == org_id, memory.c.memory_id.in_(list(written)))
+    theirs = union(
+        _disclosed(org_id, disclosure.c.memory_id, shown).where(recall.c.run_id == run_id),
+        select(agent_call.c.memory_id, wrote).where(by_call),
+        select(memory.c.memory_id, wrote).where(unrecorded),
+    ).subquery("theirs")
     is_gone = or_(memory.c.text.is_(None), memory.c.restricted_at.is_not(None))
-    others = [kind.value for kind in Kind if kind not in kinds]
-    stays = and_(memory.c.kind.in_(others), memory.c.memory_id.in_(shown)) if others else false()
+    stays = and_(theirs.c.was_shown, memory.c.kind.not_in([kind.value for kind in kinds]))
     return connection.execute(
-        select(func.count()).where(memory.c.org_id == org_id, theirs, or_(is_gone, stays))
+        select(func.count(memory.c.memory_id.distinct()))
+        .select_from(theirs)
+        .join(memory, memory.c.memory_id == theirs.c.memory_id)
+        .where(memory.c.org_id == org_id, or_(is_gone, stays))
     ).scalar_one()
 
 
-def _disclosed(org_id: str, what: ColumnElement[Any]) -> Select[Any]:
+def _disclosed(org_id: str, *what: ColumnElement[Any]) -> Select[Any]:
     return (
-        select(what)
+        select(*what)
         .select_from(recall)
         .join(disclosure, and_(disclosure.c.org_id == recall.c.org_id, disclosure.c.recall_id == recall.c.recall_id))
         .where(recall.c.org_id == org_id, disclosure.c.org_id == org_id, _BY_THE_RUN)
