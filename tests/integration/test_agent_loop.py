@@ -794,6 +794,7 @@ def test_what_is_withdrawn_while_a_tool_is_called_leaves_nothing_that_it_remembe
 
     run = bench.run(calls("late"), says(), tools=with_tools(late), offered=("late",))
     assert (bench.outcomes(run.run_id), run.memories_written) == ([CallOutcome.REFUSED], ())
+    assert "was not kept: the call is over, or something it was shown was erased" in results(run)[0]["error"]
     assert run.termination == Termination.CANCELLED
     assert bench.count("memory") == 1, "only the tombstone"
 
