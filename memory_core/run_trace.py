@@ -38,6 +38,7 @@ class RecallTrace:
     showed: bool  # whether there was a block
     block: Block | None  # None also where its tombstones are gone by now, after their retention
     memories: tuple[Memory, ...]  # in their places, each as it stands now, with a dispute only if that was shown
+    places: tuple[int, ...]  # … which count from 1; one whose tombstone is gone has left its own empty
 
 
 @dataclass(frozen=True, kw_only=True)

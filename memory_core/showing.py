@@ -29,7 +29,7 @@ def shown_again(
     clock: Callable[[], datetime] | None = None,
     key: bytes | None = None,
 ) -> Block | None:
-    """Return the block that a recall showed, rebuilt from its disclosures; None where it showed none.
+    """Return the block that a recall showed, rebuilt from its disclosures; None where it showed none, or nothing is left.
 
     The look is a line of the trail. With a session's `key`, persons stand under its pseudonyms where the organisation
     requires that of previews. Raises `Refused` for a recall that is none of the organisation's, or `Restored`.
@@ -45,7 +45,7 @@ def shown_again(
             if in_places:
                 pseudonyms = veil(connection, org_id, key)
                 if pseudonyms:
-                    in_places = pseudonyms.memories(in_places)
+                    in_places = dict(zip(in_places, pseudonyms.memories([*in_places.values()]), strict=True))
                 trail.record(
                     connection,
                     org_id,
@@ -57,10 +57,11 @@ def shown_again(
                 )
     if facts is None:
         raise Refused(Refusal(rule="recall_exists", field="recall_id", reason="is no recall of this organisation"))
-    if facts.boundary is None:
+    if facts.boundary is None or not in_places:
         return None
     return rebuilt_block(
-        in_places,
+        [*in_places.values()],
+        places=[*in_places],
         boundary=facts.boundary,
         mode=RecallMode(facts.mode),
         reason=facts.reason,

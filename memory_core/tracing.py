@@ -53,7 +53,7 @@ def found_runs(
     wanted = typed.strip()
     with organisation_transaction(database.usable_engine(settings), org_id) as connection:
         find = partial(agent_runs.found, connection, org_id, wanted, agent=agent, termination=termination)
-        pseudonyms = veil(connection, org_id, key) if key else None
+        pseudonyms = veil(connection, org_id, key)
         if pseudonyms is None:
             return find(limit=limit)
         if wanted:
@@ -118,6 +118,9 @@ def trace(
     with organisation_transaction(engine, org_id) as connection:
         watch.require_sound(connection)
         now = clock() if clock else organisations.moment(connection)
+        pseudonyms = veil(connection, org_id, key)
+        if pseudonyms and pseudonyms.names_in([run_id]) != [None]:  # whether there is such a run or not
+            raise Refused(Refusal(rule="run_id_names_nobody", field="run_id", reason=NAMES_SOMEBODY))
         found = _trace(connection, org_id, run_id, now=now, page=page)
         if not (found.facts or found.recalls or found.written or found.model_calls):
             raise _unknown()
@@ -126,9 +129,7 @@ def trace(
             theirs = [subject for subject in {one.subject for one in (*found.shown, *found.written)} if subject]
             named = subjects.named(connection, org_id, theirs) if theirs else []
             found = replace(found, names={one: one for one in named})
-        elif pseudonyms := veil(connection, org_id, key):
-            if pseudonyms.names_in([run_id]) != [None]:
-                raise Refused(Refusal(rule="run_id_names_nobody", field="run_id", reason=NAMES_SOMEBODY))
+        elif pseudonyms:
             found = _veiled(found, pseudonyms)
         if on_record:
             _record(connection, org_id, run_id, looked_at, by=by, now=found.at if clock else None)
@@ -191,11 +192,14 @@ def _trace(connection: Connection, org_id: str, run_id: str, *, now: datetime, p
 
 
 def _recall(connection: Connection, org_id: str, row: Row[Any], *, now: datetime) -> RecallTrace:
-    _, memories = recalls.shown(connection, org_id, row.recall_id, now=now)
+    _, in_places = recalls.shown(connection, org_id, row.recall_id, now=now)
+    places, memories = tuple(in_places), tuple(in_places.values())
     mode = RecallMode(row.mode)
     block = None
     if row.boundary is not None and memories:
-        block = rebuilt_block(memories, boundary=row.boundary, mode=mode, reason=row.reason, omitted=row.omitted)
+        block = rebuilt_block(
+            memories, places=places, boundary=row.boundary, mode=mode, reason=row.reason, omitted=row.omitted
+        )
     return RecallTrace(
         recall_id=row.recall_id,
         at=row.at,
@@ -207,7 +211,8 @@ def _recall(connection: Connection, org_id: str, row: Row[Any], *, now: datetime
         because=row.because,
         showed=row.boundary is not None,
         block=block,
-        memories=tuple(memories),
+        memories=memories,
+        places=places,
     )
 
 
@@ -220,10 +225,15 @@ def _veiled(run: RunTrace, pseudonyms: Pseudonyms) -> RunTrace:
     for one, count in zip(run.recalls, places, strict=True):
         memories = tuple(islice(seen, count))
         block = one.block and rebuilt_block(
-            memories, boundary=one.block.boundary, mode=one.mode, reason=one.reason, omitted=one.block.omitted
+            memories,
+            places=one.places,
+            boundary=one.block.boundary,
+            mode=one.mode,
+            reason=one.reason,
+            omitted=one.block.omitted,
         )
-        because = one.because and pseudonyms.text(one.because)
+        because = one.because and pseudonyms.hidden(one.because)
         recalls_seen.append(replace(one, memories=memories, block=block, because=because))
-    facts = run.facts and replace(run.facts, documents=tuple(map(pseudonyms.text, run.facts.documents)))
+    facts = run.facts and replace(run.facts, documents=tuple(map(pseudonyms.hidden, run.facts.documents)))
     shown = tuple(islice(seen, len(run.shown)))
     return replace(run, recalls=tuple(recalls_seen), shown=shown, written=tuple(seen), facts=facts)

@@ -40,21 +40,24 @@ def record(connection: Connection, org_id: str, recall_id: UUID, shown: Sequence
 
 def shown(
     connection: Connection, org_id: str, recall_id: UUID, *, now: datetime
-) -> tuple[Row[Any] | None, list[Memory]]:
-    """Return a recall's row, or None, and the memories it showed in their places, with or without a dispute as then."""
+) -> tuple[Row[Any] | None, dict[int, Memory]]:
+    """Return a recall's row, or None, and the memories it showed by their places, with or without a dispute as then.
+
+    A memory whose tombstone is gone, after its retention, has left its place empty.
+    """
     facts = connection.execute(
         select(recall).where(recall.c.org_id == org_id, recall.c.recall_id == recall_id)
     ).one_or_none()
     rows: Any = connection.execute(
-        select(*COLUMNS, disclosure.c.disputed)
+        select(*COLUMNS, disclosure.c.disputed, disclosure.c.place)
         .select_from(disclosure)
         .join(memory, and_(memory.c.org_id == disclosure.c.org_id, memory.c.memory_id == disclosure.c.memory_id))
         .where(disclosure.c.org_id == org_id, disclosure.c.recall_id == recall_id)
         .order_by(disclosure.c.place)
     ).all()
-    return facts, [
-        replace(memory_of(row, now=now), dispute_withdrawn_at=None)
+    return facts, {
+        row.place: replace(memory_of(row, now=now), dispute_withdrawn_at=None)
         if row.disputed
         else replace(memory_of(row, now=now), dispute=None)
         for row in rows
-    ]
+    }

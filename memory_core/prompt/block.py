@@ -88,18 +88,19 @@ def rebuilt_block(
     mode: RecallMode,
     reason: str | None,
     omitted: int,
+    places: Sequence[int] | None = None,
 ) -> Block:
     """Write again the block that was once shown: the same text, as long as its memories have theirs.
 
-    A memory whose text is gone keeps its number, with what became of it and when. Raises ValueError when there are no
-    memories, or one is without text although neither erased nor swept.
+    A memory whose text is gone keeps its number, with what became of it and when; so does one of which not even a tombstone
+    is left, whose number is missing among the `places`, which count from 1 (without them, all are there). Raises ValueError
+    when there are no memories, or one is without text although neither erased nor swept.
     """
     if not memories_in_place_order:
         raise ValueError("a block shows at least one memory")
-    lines = [
-        _gone_line(number, memory) if memory.text is None else memory_line(number, memory)
-        for number, memory in enumerate(memories_in_place_order, start=1)
-    ]
+    numbers = range(1, len(memories_in_place_order) + 1) if places is None else places
+    standing = dict(zip(numbers, memories_in_place_order, strict=True))
+    lines = [_rebuilt_line(number, standing.get(number)) for number in range(1, max(standing) + 1)]
     block = block_of(lines, boundary, omitted, tag=TAG, preamble=PREAMBLE, attributes=_attributes(mode, reason))
     return replace(block, observations=_observations(memories_in_place_order))
 
@@ -116,7 +117,11 @@ def _attributes(mode: RecallMode, reason: str | None) -> Mapping[str, str]:
     return {"mode": RecallMode.RECENCY.value, "because": reason}
 
 
-def _gone_line(number: int, memory: Memory) -> str:
+def _rebuilt_line(number: int, memory: Memory | None) -> str:
+    if memory is None:
+        return f"[{number}] gone, its tombstone too"
+    if memory.text is not None:
+        return memory_line(number, memory)
     if memory.forgotten_at:
         return f"[{number}] erased on {_day(memory.forgotten_at)}"
     if memory.swept_at:

@@ -239,7 +239,11 @@ def recalled(run: RunTrace, number: int, one: RecallTrace) -> None:
     else:
         st.caption("It showed no memory, so that the model got no block.")
     for change in (Since.CORRECTED, Since.DISPUTED):  # which the lines of a block do not say
-        places = [f"[{place}]" for place, memory in enumerate(one.memories, 1) if change in run.changed(memory)]
+        places = [
+            f"[{place}]"
+            for place, memory in zip(one.places, one.memories, strict=True)
+            if change in run.changed(memory)
+        ]
         if places:
             st.text(f"{str(change).capitalize()} since: {', '.join(places)}")
 

@@ -221,6 +221,9 @@ def test_a_runs_id_that_names_somebody_is_veiled_and_finds_and_opens_nothing(
     with pytest.raises(Refused) as refused:
         trace("acme", "screening-c-82", by="user:bo", settings=chosen, key=KEY)
     assert refused.value.rule == "run_id_names_nobody"
+    with pytest.raises(Refused) as made_up:  # whether there is such a run is not said
+        trace("acme", "screening-c-81", by="user:bo", settings=chosen, key=KEY)
+    assert str(made_up.value) == str(refused.value)
     assert trace("acme", "screening-c-82", by="user:ines", settings=chosen).recalls
     seen = latency("acme", Selection(period=Period.EVERYTHING), settings=chosen, key=KEY).median_call
     assert seen is not None
@@ -294,14 +297,17 @@ def test_a_run_is_never_shown_a_pseudonym(
 def test_a_run_that_is_looked_at_has_real_names_only_without_a_sessions_key(
     look: Look, required: PrivacyDesk, store: MemoryStore, chosen: Settings
 ) -> None:
-    look(run_id="preview-9", because="a complaint of Ben Amsel")
+    look(run_id="preview-9", because="a complaint of Ben Amsel, c-81")
     observe(store, "Ben Amsel knows Zoë Okafor.", subject=ZOE, run_id="preview-9")
     real = trace("acme", "preview-9", by="user:ines", settings=chosen)
     assert "Ben Amsel knows Zoë Okafor." in str(real.written)
     assert SAID in str(real.recalls)
-    assert [(one.by, one.because) for one in real.recalls] == [("user:bo", "a complaint of Ben Amsel")]
+    assert [(one.by, one.because) for one in real.recalls] == [("user:bo", "a complaint of Ben Amsel, c-81")]
     veiled = trace("acme", "preview-9", by="user:bo", settings=chosen, key=KEY)
     assert not any(name in str(veiled) for name in NAMES)
+    assert [one.because for one in veiled.recalls] == [
+        f"a complaint of {UNCLEAR}"
+    ]  # which she may have written herself
     assert len(veiled.about()) == len(real.about())
     assert [len(one.memories) for one in veiled.recalls] == [len(one.memories) for one in real.recalls]
     again = trace("acme", "preview-9", by="user:bo", settings=chosen, key=KEY)

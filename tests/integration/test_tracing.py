@@ -217,6 +217,26 @@ def test_a_recall_whose_tombstones_are_gone_has_no_block_left(
     assert (recall.showed, recall.block, recall.memories) == (True, None, ())
 
 
+def test_a_recall_of_which_some_tombstones_are_gone_keeps_the_places_of_the_others(
+    store: MemoryStore, database: Database, traced: Trace
+) -> None:
+    for text in ("Could start in May.", "Could start in June.", "Could start in July."):
+        observe(store, text)
+    recall = store.recall("start", run_id="r-9")
+    assert recall.block is not None
+    execute(database, "DELETE FROM disclosure WHERE place = 2")  # as a purge does
+    (seen,) = traced().recalls
+    again = store.shown(recall.recall_id)
+    assert seen.places == (1, 3)
+    assert seen.block is not None
+    assert again is not None
+    before = recall.block.text.splitlines()
+    assert seen.block.text.splitlines() == [*before[:4], "[2] gone, its tombstone too", *before[5:]]
+    assert again.text == seen.block.text
+    execute(database, "DELETE FROM disclosure")
+    assert store.shown(recall.recall_id) is None
+
+
 def test_a_corrected_memory_is_not_said_to_be_erased(
     store: MemoryStore, desk: PrivacyDesk, clock: Clock, traced: Trace
 ) -> None:

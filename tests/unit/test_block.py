@@ -316,6 +316,16 @@ def test_a_rebuilt_block_keeps_the_numbers_of_memories_whose_text_is_gone() -> N
     assert rebuilt.tokens == estimated_tokens(rebuilt.text)
 
 
+def test_a_rebuilt_block_keeps_the_place_of_a_memory_of_which_nothing_is_left() -> None:
+    rebuilt = rebuilt_block(
+        [a_fact(), a_memory()], places=[2, 4], boundary=BOUNDARY, mode=RecallMode.SEMANTIC, reason=None, omitted=0
+    )
+    lines = rebuilt.text.splitlines()
+    assert lines[0] == '<memories boundary="9f2c61d0" count="4" mode="semantic">'
+    assert (lines[3], lines[5]) == ("[1] gone, its tombstone too", "[3] gone, its tombstone too")
+    assert (lines[4][:3], lines[6][:3]) == ("[2]", "[4]")
+
+
 DISPUTED_ON = datetime(2026, 11, 5, 23, 30, tzinfo=timezone(timedelta(hours=-2)))  # the 6th, in UTC
 DISPUTE: dict[str, Any] = {"dispute": "I said one month.", "disputed_at": DISPUTED_ON}
 
