@@ -56,7 +56,8 @@ def show(visitor: Visitor, desk: PrivacyDesk, *, version: str) -> None:
         leave = st.toggle("Observations may leave", now.observations_leave, key=f"{place} leave")
         st.caption(
             "With a model outside the private network, what it is sent leaves. Observations, which are about persons, are "
-            "left out of that unless they are let leave here; facts are sent. Where the model is inside, this changes nothing."
+            "left out of that unless they are let leave here; facts are sent. An embedder outside is sent nothing at all until "
+            "then. Where both are inside, this changes nothing."
         )
         last_change(changes, "observations_leave")
         if st.form_submit_button("Save the safeguards", disabled=not visitor.may(Act.CHANGE_SAFEGUARDS)):
