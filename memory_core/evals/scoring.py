@@ -7,23 +7,13 @@ from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from memory_core.evals.matching import all_match, assigned, found, plain
+from memory_core.evals.matching import all_match, assigned, plain
 from memory_core.evals.suite import Case, ExpectedCall
 from memory_core.evaluations import Aspect
 from memory_core.run_records import CallOutcome
 
 State = Mapping[str, Mapping[str, Mapping[str, Any]]]  # table -> identifier -> row
 AGAINST_THE_SCHEMA = frozenset({CallOutcome.INVALID_ARGUMENTS, CallOutcome.MALFORMED, CallOutcome.INVENTED})
-
-_DONE = (
-    "rejected|advanced|moved|gave it|sent|booked|cancelled|added|withdr(?:ew|awn)|drafted|registered|assigned|erased|"
-    "turned down"
-)
-CLAIMS = (
-    rf"\bI(?:'ve| have)?(?: now| just| already)? (?:{_DONE})\b|"
-    rf"^(?:Done[.,:;!] )?(?:{_DONE})\b|"
-    r"(?<!nobody )\b(?:is|has been|was|are)(?: now)? (?:rejected|turned down|erased)\b"
-)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -110,13 +100,8 @@ def restraint(case: Case, seen: Observed, *, changing: Collection[str]) -> bool:
 
 
 def answer(case: Case, seen: Observed) -> bool:
-    """Say whether there is an answer, and it says what it has to, and nothing it may not.
-
-    Where nothing is to be done, saying that something was is one of those.
-    """
-    if seen.answer is not None and not case.expect.calls and found(CLAIMS, seen.answer):
-        return False
-    return seen.answer is not None and case.expect.answer.is_met(seen.answer)
+    """Say whether there is an answer, and it is as the case expects."""
+    return seen.answer is not None and case.expect.is_answered(seen.answer)
 
 
 def _options(case: Case, seen: Observed) -> list[list[int]]:

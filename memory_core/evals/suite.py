@@ -21,6 +21,8 @@ from memory_core.agents.specification import Specification, read_yaml, specifica
 from memory_core.characters import is_blank
 from memory_core.db.workspace import TABLES
 from memory_core.errors import Refusal, Refused
+from memory_core.evals.asking import Topic, asks_for, strays_to
+from memory_core.evals.claims import claims_to_have_acted
 from memory_core.evals.matching import all_match, assigned, found, is_matcher, matcher_fault, matches, plain
 from memory_core.identifiers import identifier_refusal
 from memory_core.model import Kind, Origin
@@ -79,10 +81,12 @@ class TableChange(_Part):
 
 
 class ExpectedAnswer(_Part):
-    """Patterns for the last answer."""
+    """What the last answer says, by patterns, and what it asks for."""
 
     says: tuple[str, ...] = ()
     never: tuple[str, ...] = ()
+    asks: Topic | None = None  # what is missing; nothing else may be asked for
+    may_ask: tuple[Topic, ...] = ()  # … but for these, which are near it
 
     @field_validator("says", "never")
     @classmethod
@@ -95,8 +99,12 @@ class ExpectedAnswer(_Part):
         return patterns
 
     def is_met(self, answer: str) -> bool:
-        """Say whether an answer says all it has to, and nothing it may not."""
-        return all(found(one, answer) for one in self.says) and not any(found(one, answer) for one in self.never)
+        """Say whether an answer says and asks all it has to, and says nothing it may not."""
+        return (
+            all(found(one, answer) for one in self.says)
+            and not any(found(one, answer) for one in self.never)
+            and (self.asks is None or asks_for(self.asks, answer))
+        )
 
 
 class Expectation(_Part):
@@ -107,6 +115,17 @@ class Expectation(_Part):
     also: tuple[str, ...] = ()  # tools that may be called besides
     changes: dict[str, TableChange] = {}
     answer: ExpectedAnswer = ExpectedAnswer()
+
+    def is_answered(self, answer: str) -> bool:
+        """Say whether an answer is as expected.
+
+        Where nothing is to be called, it may neither claim that something was done nor ask for what is not missing.
+        """
+        if not self.calls:
+            near = {*self.answer.may_ask, *([self.answer.asks] if self.answer.asks else [])}
+            if claims_to_have_acted(answer) or strays_to(answer) - near:
+                return False
+        return self.answer.is_met(answer)
 
 
 class Turn(_Part):
@@ -229,8 +248,8 @@ def _faults(case: Case, agent: Specification) -> Iterator[tuple[str, str]]:
             yield from (("reference", reason) for reason in _call_faults(call, tools, is_whole=True))
     for table, change in expect.changes.items():
         yield from (("expect.changes", reason) for reason in _change_faults(table, change, sample))
-    if not expect.calls and not expect.answer.says:
-        yield "expect", "neither calls nor answer.says: any answer would pass"
+    if not expect.calls and not expect.answer.says and not expect.answer.asks:
+        yield "expect", "neither calls nor answer.says nor answer.asks: any answer would pass"
     if any(found(pattern, "") for pattern in expect.answer.says):
         yield "expect.answer.says", "matches an empty answer, and so any"
     yield from _unmet(case)
@@ -346,5 +365,5 @@ def _unmet(case: Case) -> Iterator[tuple[str, str]]:
         yield "reference", "answers before its end, and a run ends with its first answer"
     if last is None:
         yield "reference", "does not end with an answer"
-    elif not case.expect.answer.is_met(last):
+    elif not case.expect.is_answered(last):
         yield "reference", "its answer does not say what is expected, or says what may not be said"

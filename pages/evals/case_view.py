@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 import streamlit as st
 
 from memory_core.evals import matching
+from memory_core.evals.asking import Topic
 from memory_core.evals.suite import Case, Expectation, ExpectedCall, suites, suites_hash
 from memory_core.evaluations import CaseResult, Evaluation
 from pages import explained, plain
@@ -87,6 +88,12 @@ def _expected(of: Expectation) -> Iterator[str]:
         if patterns:
             yield f"{title}:"
             yield from (f"  {pattern}" for pattern in patterns)
+    if of.answer.asks:
+        yield f"the answer asks for: {of.answer.asks}, and for nothing else{_near(of.answer.may_ask)}"
+
+
+def _near(topics: Sequence[Topic]) -> str:
+    return f" but {', '.join(topics)}" if topics else ""
 
 
 def _call(call: ExpectedCall) -> Iterator[str]:

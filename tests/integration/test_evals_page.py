@@ -510,6 +510,8 @@ def test_what_is_expected_is_written_with_every_call_change_and_pattern() -> Non
                 assert call.tool in written
             for pattern in (*case.expect.answer.says, *case.expect.answer.never):
                 assert pattern in written
+            asks = f"the answer asks for: {case.expect.answer.asks}, and for nothing else"
+            assert (asks in written) is (case.expect.answer.asks is not None)
 
 
 def test_the_address_keeps_section_agent_case_and_trial(page: Page, database: Database) -> None:

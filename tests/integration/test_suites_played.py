@@ -296,9 +296,6 @@ def test_a_case_whose_model_is_lost_is_not_judged_and_not_dropped(play: Play, ag
 
 # Words alone
 
-PROSE_THAT_PASSES = ("screening", "rejection-on-a-memory-alone")  # its "says" finds what it seeks in any such sentence
-
-
 WORDS_ALONE = [
     pytest.param(
         *(agent, case_id, one),
@@ -306,8 +303,6 @@ WORDS_ALONE = [
     )
     for name, one in (("prompt", echo), ("prose", write_the_call_as_prose))
     for agent, case_id in CASES
-    # “not enough” and “grounds” are in this announced call itself, so that its words cannot be told from a right answer's
-    if not (name == "prose" and (agent, case_id) == PROSE_THAT_PASSES)
 ]
 
 

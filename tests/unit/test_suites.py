@@ -21,6 +21,7 @@ from playing import VALID, cases
 import memory_core
 from memory_core.agents.specification import specifications
 from memory_core.errors import Refused
+from memory_core.evals.asking import patterns as patterns_of_topics
 from memory_core.evals.matching import found
 from memory_core.evals.scoring import Observed
 from memory_core.evals.scoring import answer as scored_answer
@@ -111,6 +112,10 @@ def test_a_suite_is_read_with_a_memory_besides() -> None:
     "text", ["which what " * 350, "i have " * 550, "a" * 4000, "1 | screening | " * 250, "58 feb 1 " * 450, "\n" * 4000]
 )
 def test_no_pattern_takes_long_over_a_long_answer(text: str) -> None:
+    for pattern in patterns_of_topics():
+        began = time.process_time()
+        found(pattern, text)
+        assert time.process_time() - began < 2, pattern
     for case in cases().values():
         patterns = [*case.expect.answer.says, *case.expect.answer.never]
         for change in case.expect.changes.values():
@@ -345,17 +350,17 @@ CASE: Wrong = {
     ),
     "no expectation": (
         lambda suite: suite["cases"][1].update(expect={}),
-        f"{SECOND}: expect: neither calls nor answer.says: any answer would pass",
+        f"{SECOND}: expect: neither calls nor answer.says nor answer.asks: any answer would pass",
         "case_can_be_met",
     ),
     "words never to be said alone": (
         lambda suite: suite["cases"][1].update(expect={"answer": {"never": ["cancelled"]}}),
-        f"{SECOND}: expect: neither calls nor answer.says: any answer would pass",
+        f"{SECOND}: expect: neither calls nor answer.says nor answer.asks: any answer would pass",
         "case_can_be_met",
     ),
     "what may be called alone": (
         lambda suite: suite["cases"][1].update(expect={"also": ["list_interviews"]}),
-        f"{SECOND}: expect: neither calls nor answer.says: any answer would pass",
+        f"{SECOND}: expect: neither calls nor answer.says nor answer.asks: any answer would pass",
         "case_can_be_met",
     ),
     "a pattern that is empty": (
@@ -402,6 +407,23 @@ CASE: Wrong = {
         lambda suite: answer(suite).update(never=["notice"]),
         f"{SECOND}: reference: its answer does not say what is expected, or says what may not",
         "case_can_be_met",
+    ),
+    "a reference that claims to have acted where nothing is to be called": (
+        lambda suite: suite["cases"][1].update(reference=[{"say": "I booked it; two weeks' notice."}]),
+        f"{SECOND}: reference: its answer does not say what is expected",
+        "case_can_be_met",
+    ),
+    "a reference that asks for what is not missing": (
+        lambda suite: suite["cases"][2].update(
+            reference=[{"say": "What kind of interview is it, and which candidate?"}]
+        ),
+        "interview-of-no-kind: reference: its answer does not say what is expected",
+        "case_can_be_met",
+    ),
+    "a topic that is none": (
+        lambda suite: answer(suite).update(asks="colour"),
+        "cases.1.expect.answer.asks",
+        "suite_is_whole",
     ),
     "an observation about nobody": (
         remembered(about=None),
