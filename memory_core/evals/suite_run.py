@@ -1,4 +1,4 @@
-"""An evaluation: every case of the chosen agents tried, each trial on record at once, so that it can be resumed."""
+"""An evaluation: every case of the chosen agents tried, each judged trial on record at once, so that it can be resumed."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ class Planned:
 
 
 class Unjudged(MemoryCoreError):
-    """One trial after the other could not be judged; what was tried is on record, and the rest can be resumed."""
+    """One trial after the other could not be judged; the same command goes on where it stopped, with the first of them."""
 
     retryable = True
 
@@ -59,7 +59,8 @@ def evaluate(
 ) -> UUID:
     """Try the agents' cases (of all agents unless some are named) and return the evaluation, which is on record.
 
-    An evaluation that was interrupted and is the same in everything is gone on with, unless `fresh`. The cases run on a
+    An evaluation that was interrupted and is the same in everything is gone on with, unless `fresh`. Trials that could not be
+    judged are on record once a judged one follows, or with the evaluation's end. The cases run on a
     scratch database; calls to the model are the organisation's, and count under its ceiling. `model` takes the place of
     the configured one. Raises `ModelNotConfigured`, `Refused`, a `DatabaseError`, or `Unjudged`.
     """
@@ -101,7 +102,7 @@ def evaluate(
     if left:
         with scratch(settings) as own:
             in_scratch = database.usable_engine(own)
-            unjudged = 0
+            held: list[CaseResult] = []  # in an outage they are not put on record, so that a resume tries them again
             for number, one in enumerate(left, start=len(done)):
                 if progress:
                     progress(number, start.cases * trials)
@@ -115,9 +116,13 @@ def evaluate(
                     seed=one.seed,
                     asking=asking,
                 )
-                with organisation_transaction(engine, org_id) as connection:
-                    recorded.add(connection, org_id, evaluation_id, result, now=None)
-                unjudged = _require_judged(result, unjudged)
+                held.append(result)
+                _require_judged(held)
+                if result.infrastructure is None or one is left[-1]:
+                    with organisation_transaction(engine, org_id) as connection:
+                        for each in held:
+                            recorded.add(connection, org_id, evaluation_id, each, now=None)
+                    held.clear()
     with organisation_transaction(
         database.usable_engine(settings), org_id
     ) as connection:  # the scratch closed all others
@@ -166,12 +171,11 @@ def _name(one: Planned) -> tuple[str, str, int]:
     return one.agent, one.case.id, one.trial
 
 
-def _require_judged(result: CaseResult, unjudged: int) -> int:
-    """Count the trials in a row that could not be judged; raises `Unjudged` where they are too many."""
-    unjudged = 0 if result.infrastructure is None else unjudged + 1
-    if unjudged >= UNJUDGED_IN_A_ROW:
+def _require_judged(held: Sequence[CaseResult]) -> None:
+    """Raise `Unjudged` where too many trials that are held back, all in a row, could not be judged."""
+    unjudged = [one.infrastructure for one in held if one.infrastructure is not None]
+    if len(unjudged) >= UNJUDGED_IN_A_ROW:
         raise Unjudged(
-            f"the last {unjudged} trials could not be judged ({result.infrastructure}); what was tried is on record. "
-            "See: python -m memory_core doctor; then try again with --fresh"
+            f"the last {len(unjudged)} trials could not be judged ({unjudged[-1]}); what was judged is on record. "
+            "See: python -m memory_core doctor; then the same command goes on where it stopped"
         )
-    return unjudged

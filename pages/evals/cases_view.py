@@ -47,7 +47,7 @@ def head(chosen: Evaluation, results: Sequence[CaseResult]) -> None:
     if not is_whole(chosen):
         st.warning(
             f"Interrupted at {chosen.recorded:,} of {chosen.wanted:,} trials, or running still: agents and cases are missing "
-            "below. The same command goes on where it stopped."
+            "below. The same command goes on where it stopped; trials at its end that could not be judged are tried again."
         )
     if unjudged:
         one = unjudged == 1

@@ -378,6 +378,42 @@ def test_an_evaluation_that_was_interrupted_is_gone_on_with_and_only_what_is_lef
     assert len(execute(database, "SELECT 1 FROM evaluation")) == 1
 
 
+def test_after_five_trials_in_a_row_that_cannot_be_judged_the_same_command_tries_them_again(
+    run: Run, server: Wire, player: Player, database: Database
+) -> None:
+    player.otherwise = dict.fromkeys(OFFER[:1], UNAUTHORIZED)  # one that a judged trial follows is on record
+    scheduled = [case.id for case in suites()["scheduling"].cases]
+    player.otherwise |= dict.fromkeys((*OFFER[3:], *scheduled), UNAUTHORIZED)
+    command = ("eval", "--agent", "offer", "--agent", "scheduling", "--json")
+    known = [(OFFER[0], None, "gateway.unauthorized", "gateway.unauthorized")]
+    known += [(case_id, True, None, "Completed") for case_id in OFFER[1:3]]
+    for _ in range(2):  # an outage that lasts loses nothing, however often it is tried
+        status, out, err = run(*command)
+        assert (status, out) == (1, "")
+        assert "the same command goes on where it stopped" in err
+        assert execute(database, ROWS) == known
+
+    player.otherwise.clear()
+    player.prompts.clear()
+    status, out, err = run(*command)
+    assert (status, err) == (1, "1 trials could not be judged: see the column that says why\n")
+    assert len(player.prompts) == 7
+    assert json.loads(out)["evaluation"]["recorded"] == 10
+    assert of_cases(json.loads(out), "all")["infrastructure"] == {"gateway.unauthorized": 1}
+    assert len(execute(database, "SELECT 1 FROM evaluation WHERE ended_at IS NOT NULL")) == 1
+
+
+def test_what_could_not_be_judged_in_the_end_is_on_record_when_the_evaluation_ends(
+    run: Run, player: Player, database: Database
+) -> None:
+    player.otherwise = dict.fromkeys(OFFER[1:], UNAUTHORIZED)
+    status, _, err = run("eval", "--agent", "offer", "--json", "--threshold", "0")
+    assert (status, err) == (1, "4 trials could not be judged: see the column that says why\n")
+    assert [row[0] for row in execute(database, ROWS)] == OFFER
+    assert execute(database, "SELECT count(infrastructure) FROM evaluation_result") == [(4,)]
+    assert execute(database, "SELECT ended_at IS NULL FROM evaluation") == [(False,)]
+
+
 def test_five_trials_in_a_row_that_cannot_be_judged_end_it_and_fresh_begins_another(
     run: Run, server: Wire, player: Player, database: Database, temporary_folder: Path
 ) -> None:
@@ -386,8 +422,7 @@ def test_five_trials_in_a_row_that_cannot_be_judged_end_it_and_fresh_begins_anot
     assert (status, out, len(err.splitlines())) == (1, "", 1)
     assert err.startswith("the last 5 trials could not be judged (gateway.unauthorized); ")
     assert "python -m memory_core doctor" in err
-    unjudged = (None, "gateway.unauthorized", "gateway.unauthorized")
-    assert execute(database, ROWS) == [(case_id, *unjudged) for case_id in OFFER]
+    assert execute(database, ROWS) == []
     assert is_as_it_was(temporary_folder)
     ((first,),) = execute(database, "SELECT evaluation_id FROM evaluation WHERE ended_at IS NULL")
 
