@@ -11,15 +11,36 @@ from uuid import UUID
 
 
 class Aspect(StrEnum):
-    """What a case is scored by, each apart from the others."""
+    """What a case is scored by, each apart from the others; `ASPECTS` says what each means."""
 
-    TOOL_NAME = "tool name"  # every tool that is needed was called
-    SCHEMA = "schema"  # all arguments were as the tools' schemas want them
-    ARGUMENTS = "arguments"  # the calls had the values that are right
-    ORDER = "order"  # the calls came in the order that is needed
-    FINAL_STATE = "final state"  # the workspace is as it should be, and changed in nothing else
-    RESTRAINT = "restraint"  # nothing was called beyond what is needed or harmless
-    ANSWER = "answer"  # the answer says what it has to, and nothing it may not
+    TOOL_NAME = "tool name"
+    SCHEMA = "schema"
+    ARGUMENTS = "arguments"
+    ORDER = "order"
+    FINAL_STATE = "final state"
+    RESTRAINT = "restraint"
+    ANSWER = "answer"
+
+
+ASPECTS = {
+    Aspect.TOOL_NAME: "every tool that is needed was called",
+    Aspect.SCHEMA: "all arguments were as the tools' schemas want them",
+    Aspect.ARGUMENTS: "the calls had the values that are right",
+    Aspect.ORDER: "the calls came in the order that is needed",
+    Aspect.FINAL_STATE: "the workspace is as it should be, and changed in nothing else",
+    Aspect.RESTRAINT: "nothing was called beyond what is needed or harmless",
+    Aspect.ANSWER: "the answer says what it has to, and nothing it may not",
+}
+
+
+class CaseKind(StrEnum):
+    """What a case tries; a suite has one of each."""
+
+    RIGHT_TOOL = "right tool"  # among near-misses
+    NOTHING_TO_CALL = "nothing to call"  # already answered, or out of scope
+    MISSING_ARGUMENT = "missing argument"  # to be asked for
+    CHAINED = "chained"  # an argument comes from an earlier result
+    RECOVERY_OR_PARALLEL = "recovery or parallel"  # an error to recover from, or two calls in one turn
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -49,7 +70,7 @@ class EvaluationStart:
     digest: str | None  # of the model, where its server says
     provider: str
     settings: Mapping[str, Any]  # what the model was asked with
-    suites_hash: str  # SHA-256 of suites, specifications, catalogue and sample workspace
+    suites_hash: str  # SHA-256 of suites, specifications, catalogue, sample workspace, rules of scoring
     agents: tuple[str, ...]
     cases: int  # of those agents
     trials: int  # of each case

@@ -11,12 +11,12 @@ from memory_core.errors import ModelNotConfigured
 from memory_core.evals.likeness import counterpart
 from memory_core.evals.results import evaluation, evaluations, pass_shares, results, transcript
 from memory_core.evals.statistics import Interval
-from memory_core.evaluations import CaseResult, Evaluation
+from memory_core.evaluations import ASPECTS, CaseResult, Evaluation
 from memory_core.roles import Act
 from memory_core.run_records import MEANS
 from pages import Visitor, explained, gate, plain
 from pages.evals import address, cases_view, trend_view, trial_view, two_view
-from pages.evals.words import ASPECTS, Model, models_named, named
+from pages.evals.words import Model, models_named, named
 
 SECTIONS = ["Agents and cases", "Two evaluations", "Over time", "One trial"]
 ANOTHER = "qwen3:1.7b"

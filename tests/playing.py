@@ -10,9 +10,10 @@ from typing import Any
 
 from memory_core.agents.registry import registry
 from memory_core.errors import ModelUnavailable
+from memory_core.evals.case import Case
 from memory_core.evals.matching import plain
 from memory_core.evals.scripted import ScriptedCall, Step
-from memory_core.evals.suite import Case, suites
+from memory_core.evals.suite import suites
 
 # One valid call of each tool, on the sample workspace as it is on Monday 30 November 2026.
 VALID: dict[str, dict[str, Any]] = {

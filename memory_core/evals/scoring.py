@@ -7,8 +7,10 @@ from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from memory_core.evals.matching import all_match, assigned, plain
-from memory_core.evals.suite import Case, ExpectedCall
+from memory_core.evals.asking import asks_for, strays_to
+from memory_core.evals.case import Case, ExpectedCall
+from memory_core.evals.claims import claims_to_have_acted
+from memory_core.evals.matching import all_match, assigned, found, plain
 from memory_core.evaluations import Aspect
 from memory_core.run_records import CallOutcome
 
@@ -101,7 +103,24 @@ def restraint(case: Case, seen: Observed, *, changing: Collection[str]) -> bool:
 
 def answer(case: Case, seen: Observed) -> bool:
     """Say whether there is an answer, and it is as the case expects."""
-    return seen.answer is not None and case.expect.is_answered(seen.answer)
+    return seen.answer is not None and answered(case, seen.answer)
+
+
+def answered(case: Case, said: str) -> bool:
+    """Say whether an answer says and asks all it has to, and nothing it may not.
+
+    Where nothing is to be called, it may neither claim that something was done nor ask for what is not missing.
+    """
+    expected = case.expect.answer
+    if not case.expect.calls:
+        near = {*expected.may_ask, *([expected.asks] if expected.asks else [])}
+        if claims_to_have_acted(said) or strays_to(said) - near:
+            return False
+    return (
+        all(found(one, said) for one in expected.says)
+        and not any(found(one, said) for one in expected.never)
+        and (expected.asks is None or asks_for(expected.asks, said))
+    )
 
 
 def _options(case: Case, seen: Observed) -> list[list[int]]:

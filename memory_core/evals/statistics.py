@@ -10,10 +10,10 @@ from math import comb, sqrt
 from random import Random
 
 from memory_core.evals.questions import ALL
-from memory_core.evaluations import Aspect, CaseResult
+from memory_core.evaluations import Aspect, CaseKind, CaseResult
 
 Z = 1.959964  # of the normal distribution: 95 of 100 lie within
-KINDS = ("right tool", "nothing to call", "missing argument", "chained", "recovery or parallel")
+KINDS = tuple(kind.value for kind in CaseKind)
 RESAMPLES, SEED = 2000, 0  # of the bootstrap; the same for all, so the same results have the same interval
 UNEXPLAINED = "unexplained"  # why a trial was not judged, where its record does not say
 

@@ -22,8 +22,8 @@ from memory_core.config import Settings
 from memory_core.db.workspace import workspace
 from memory_core.embedding import given
 from memory_core.errors import InvalidRequest, MemoryCoreError
+from memory_core.evals.case import ASKED_BY, NOW, TODAY, Case
 from memory_core.evals.scoring import MadeCall, Observed, passed, scored
-from memory_core.evals.suite import ASKED_BY, NOW, TODAY, Case
 from memory_core.evaluations import CaseResult
 from memory_core.gateway.conversation import Message
 from memory_core.identity import new_id

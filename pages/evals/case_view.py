@@ -10,7 +10,8 @@ import streamlit as st
 
 from memory_core.evals import matching
 from memory_core.evals.asking import Topic
-from memory_core.evals.suite import Case, Expectation, ExpectedCall, suites, suites_hash
+from memory_core.evals.case import Case, Expectation, ExpectedCall
+from memory_core.evals.suite import suites, suites_hash
 from memory_core.evaluations import CaseResult, Evaluation
 from pages import explained, plain
 from pages.evals.words import visible

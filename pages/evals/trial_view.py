@@ -11,12 +11,12 @@ import streamlit as st
 from memory_core.characters import shown_whole
 from memory_core.evals.statistics import CaseScore, case_scores
 from memory_core.evals.suite_report import passes
-from memory_core.evaluations import Aspect, CaseResult, Evaluation
+from memory_core.evaluations import ASPECTS, Aspect, CaseResult, Evaluation
 from memory_core.units import in_time
 from pages import plain
 from pages.evals import case_view
 from pages.evals.address import TRIAL, prepared
-from pages.evals.words import ASPECTS, CAME_OUT, PASSED, apart, frame, short, short_names, visible
+from pages.evals.words import CAME_OUT, PASSED, apart, frame, short, short_names, visible
 
 LONGEST_CASE = 60
 LONG = 3000  # characters, from which on a text is shown in a window of its own

@@ -11,21 +11,12 @@ import pandas as pd
 from memory_core.characters import shown_whole
 from memory_core.evals.likeness import is_whole
 from memory_core.evals.statistics import AgentScore, Interval
-from memory_core.evaluations import Aspect, Evaluation
+from memory_core.evaluations import Evaluation
 from memory_core.units import NOTHING, in_utc
 from pages import safe_frame
 
 LONGEST_NAME = 40
 Model = tuple[str, str | None]  # by name and digest: a name may come to stand for other weights
-ASPECTS = {
-    Aspect.TOOL_NAME: "every tool that is needed was called",
-    Aspect.SCHEMA: "all arguments were as the tools' schemas want them",
-    Aspect.ARGUMENTS: "the calls had the values that are right",
-    Aspect.ORDER: "the calls came in the order that is needed",
-    Aspect.FINAL_STATE: "the workspace is as it should be, and changed in nothing else",
-    Aspect.RESTRAINT: "nothing was called beyond what is needed or harmless",
-    Aspect.ANSWER: "the answer says what it has to, and nothing it may not",
-}
 CAME_OUT = {True: "met", False: "not met", None: "does not apply"}
 PASSED = {True: "passed", False: "did not pass", None: "not judged"}
 

@@ -18,12 +18,13 @@ from rows import emptied, execute
 from streamlit.testing.v1 import AppTest
 
 from memory_core.db.evaluations import UNSTORABLE
+from memory_core.evals.case import Expectation
 from memory_core.evals.statistics import case_scores
-from memory_core.evals.suite import Expectation, suites, suites_hash
-from memory_core.evaluations import Aspect, CaseResult, EvaluationStart
+from memory_core.evals.suite import suites, suites_hash
+from memory_core.evaluations import ASPECTS, Aspect, CaseResult, EvaluationStart
 from pages.charts.evals import by_case
 from pages.evals.case_view import expected, reference
-from pages.evals.words import ASPECTS, LONGEST_NAME, apart, facts, frame, models_named, short, short_names, visible
+from pages.evals.words import LONGEST_NAME, apart, facts, frame, models_named, short, short_names, visible
 
 ROOT = Path(__file__).resolve().parents[2]
 Page = Callable[..., AppTest]

@@ -47,11 +47,12 @@ from memory_core.db.engine import engine_for, new_engine
 from memory_core.db.workspace import Workspace, workspace
 from memory_core.embedding import given
 from memory_core.errors import DeadlineExceeded, GatewayError, InvalidRequest, RateLimited, Unauthorized
+from memory_core.evals.case import NOW, TODAY, Case
 from memory_core.evals.scoring import MadeCall, Observed, passed, scored
 from memory_core.evals.scripted import ScriptedCall, ScriptedModel, Step
-from memory_core.evals.suite import NOW, TODAY, Case, CaseKind, suites
+from memory_core.evals.suite import suites
 from memory_core.evals.trying import Asking, tried
-from memory_core.evaluations import Aspect, CaseResult
+from memory_core.evaluations import Aspect, CaseKind, CaseResult
 from memory_core.run_journal import AgentJournal
 from memory_core.run_records import CallOutcome
 from memory_core.store import MemoryStore

@@ -20,7 +20,7 @@ from memory_core.chatting import gateway_for
 from memory_core.config import Settings, settings
 from memory_core.db.engine import engine_for
 from memory_core.db.workspace import workspace
-from memory_core.evals.suite import TODAY
+from memory_core.evals.case import TODAY
 from memory_core.evals.trying import Asking, tried
 from memory_core.evaluations import Aspect
 from memory_core.gateway.servers import close_servers

@@ -9,8 +9,9 @@ from playing import cases
 
 from memory_core.agents.sample import sample_rows
 from memory_core.evals.asking import Topic, asks_for, patterns, strays_to
+from memory_core.evals.case import TODAY
 from memory_core.evals.scoring import Observed, passed, scored
-from memory_core.evals.suite import TODAY, CaseKind
+from memory_core.evaluations import CaseKind
 
 STATE = {table: {row["id"]: row for row in rows} for table, rows in sample_rows(TODAY).items()}
 

@@ -28,8 +28,7 @@ from memory_core.evals.statistics import (
     sign_test,
     wilson,
 )
-from memory_core.evals.suite import CaseKind
-from memory_core.evaluations import Aspect, CaseResult
+from memory_core.evaluations import Aspect, CaseKind, CaseResult
 
 judgement = st.sampled_from([True, False, None])
 trials = st.builds(

@@ -11,6 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from memory_core.evals.case import Case, Expectation, Turn
 from memory_core.evals.matching import all_match, assigned, found, is_matcher, matches, plain
 from memory_core.evals.scoring import (
     MadeCall,
@@ -25,7 +26,6 @@ from memory_core.evals.scoring import (
     scored,
     tool_name,
 )
-from memory_core.evals.suite import Case, Expectation, Turn
 from memory_core.evaluations import Aspect
 from memory_core.run_records import CallOutcome
 

@@ -25,7 +25,8 @@ from memory_core.evals.asking import patterns as patterns_of_topics
 from memory_core.evals.matching import found
 from memory_core.evals.scoring import Observed
 from memory_core.evals.scoring import answer as scored_answer
-from memory_core.evals.suite import CaseKind, Suite, read_suite, suites, suites_hash
+from memory_core.evals.suite import Suite, read_suite, suites, suites_hash
+from memory_core.evaluations import CaseKind
 
 TEXT = (resources.files("memory_core.evals") / "suites" / "scheduling.yaml").read_text("utf-8")
 FIRST, SECOND, FOURTH = "another-day-for-a-booked-one", "notice-for-a-panel", "first-free-hour"
@@ -636,10 +637,14 @@ def test_the_hash_is_the_same_in_every_process_and_another_with_every_text(packa
     [
         ("agents/tools/offers.py", "Draft a first offer", "Draft the first offer"),
         ("agents/sample.py", "salary=62000", "salary=62001"),
+        ("evals/scoring.py", "any(found(one, said)", "all(found(one, said)"),
+        ("evals/matching.py", "re.IGNORECASE", "0"),
+        ("evals/claims.py", "|booked", ""),
+        ("evals/asking.py", "addressees?", "addressee"),
     ],
-    ids=["what is said of a tool", "the sample workspace"],
+    ids=["what is said of a tool", "the sample workspace", "scoring", "matching", "what claims", "what asks"],
 )
-def test_the_hash_is_another_with_another_tool_or_another_sample(package: Path, file: str, old: str, new: str) -> None:
+def test_the_hash_is_another_with_another_tool_sample_or_rule(package: Path, file: str, old: str, new: str) -> None:
     changed(package / file, old, new)
     with asking(package.parent) as hashed:
         assert hashed() != suites_hash()
