@@ -26,7 +26,7 @@ ASPECTS = {
     Aspect.TOOL_NAME: "every tool that is needed was called",
     Aspect.SCHEMA: "all arguments were as the tools' schemas want them",
     Aspect.ARGUMENTS: "the calls had the values that are right",
-    Aspect.ORDER: "the calls came in the order that is needed",
+    Aspect.ORDER: "the calls came in the order that is needed, or in one turn where that is needed",
     Aspect.FINAL_STATE: "the workspace is as it should be, and changed in nothing else",
     Aspect.RESTRAINT: "nothing was called beyond what is needed or harmless",
     Aspect.ANSWER: "the answer says what it has to, and nothing it may not",

@@ -94,7 +94,7 @@ SUPERFLUOUS = {
 class Row:
     """What a case expects besides restraint and a state, and how it is got wrong."""
 
-    expects: str  # "calls", "ordered calls", "changes", "words", with commas
+    expects: str  # "calls", "ordered calls", "calls at once", "changes", "words", with commas
     wrong: str  # the tool that is nearly the right one, or that there is no reason to call
     argument: str | None = None  # the tool and the argument whose value is got wrong, where calls are expected
     value: Any = None
@@ -102,7 +102,9 @@ class Row:
     refuses: bool = False  # … since the tools do not let them
 
     def has(self, what: str) -> bool:
-        return what in self.expects.split(", ") or (what == "calls" and "ordered calls" in self.expects)
+        return what in self.expects.split(", ") or (
+            what == "calls" and bool({"ordered calls", "calls at once"} & set(self.expects.split(", ")))
+        )
 
 
 ROWS: dict[str, dict[str, Row]] = {
@@ -122,7 +124,7 @@ ROWS: dict[str, dict[str, Row]] = {
         "held-then-feedback": Row(
             "ordered calls, changes", "add_note", "add_feedback.rating", 5, order=(0, 2, 1), refuses=True
         ),
-        "notes-on-two": Row("calls, changes", "add_feedback", "add_note.application_id", "smp-a9"),
+        "notes-on-two": Row("calls at once, changes", "add_feedback", "add_note.application_id", "smp-a9"),
     },
     "offer": {
         "raise-the-draft": Row("calls, changes", "withdraw_offer", "change_offer.salary", 46500),
@@ -140,7 +142,7 @@ ROWS: dict[str, dict[str, Row]] = {
         "first-week-slips": Row(
             "ordered calls, changes", "complete_task", "move_task.task_id", "smp-t1", order=(1, 2, 0)
         ),
-        "badge-and-lunch": Row("calls, changes", "draft_colleague_message", "add_task.owner", "user:lena"),
+        "badge-and-lunch": Row("calls at once, changes", "draft_colleague_message", "add_task.owner", "user:lena"),
     },
     "pipeline-report": {
         "waiting-two-weeks": Row("calls, words", "count_applications", "list_waiting.days", 15),
@@ -149,7 +151,7 @@ ROWS: dict[str, dict[str, Row]] = {
         "days-for-the-manager": Row(
             "calls, changes", "count_by_stage", "draft_colleague_message.colleague", "user:lena"
         ),
-        "two-jobs-side-by-side": Row("calls, words", "count_applications", "count_by_stage.job_id", "smp-j3"),
+        "two-jobs-side-by-side": Row("calls at once, words", "count_applications", "count_by_stage.job_id", "smp-j3"),
     },
     "privacy-desk": {
         "asked-not-handed-over": Row("calls, changes", "hand_over_request", "ask_for_identity.request_id", "smp-p2"),
@@ -182,7 +184,7 @@ ROWS: dict[str, dict[str, Row]] = {
         "rejection-on-a-persons-note": Row(
             "calls, changes", "advance_application", "reject_application.grounds", ["memory:1"]
         ),
-        "notes-of-two": Row("calls, words", "remember", "list_notes.application_id", "smp-a2"),
+        "notes-of-two": Row("calls at once, words", "remember", "list_notes.application_id", "smp-a2"),
     },
     "sourcing": {
         "skill-and-place": Row("calls, words", "find_candidates", "search_by_skill.skill", "SQL"),
@@ -274,6 +276,10 @@ def call_malformed(agent: str, case: Case, row: Row) -> list[Step]:
 def call_in_another_order(agent: str, case: Case, row: Row) -> list[Step]:
     made = _calls(reference(case))
     return [*(Step(calls=(made[place],)) for place in row.order or ()), right_words(case)]
+
+
+def call_one_after_the_other(agent: str, case: Case, row: Row) -> list[Step]:
+    return [*(Step(calls=(call,)) for call in _calls(reference(case))), right_words(case)]
 
 
 def change_something_more(agent: str, case: Case, row: Row) -> list[Step]:

@@ -77,7 +77,7 @@ class Expectation(_Part):
     """What has to come of a case."""
 
     calls: tuple[ExpectedCall, ...] = ()
-    order: Literal["given", "any"] = "given"
+    order: Literal["given", "any", "at once"] = "given"  # at once: all in one turn
     also: tuple[str, ...] = ()  # tools that may be called besides
     changes: dict[str, TableChange] = {}
     answer: ExpectedAnswer = ExpectedAnswer()

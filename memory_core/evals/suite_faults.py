@@ -40,6 +40,8 @@ def faults(case: Case, agent: Specification) -> Iterator[tuple[str, str]]:
         yield from (("expect.changes", reason) for reason in _change_faults(table, change, sample))
     if not expect.calls and not expect.answer.says and not expect.answer.asks:
         yield "expect", "neither calls nor answer.says nor answer.asks: any answer would pass"
+    if expect.order == "at once" and len(expect.calls) < 2:
+        yield "expect.order", "at once needs two calls"
     if any(found(pattern, "") for pattern in expect.answer.says):
         yield "expect.answer.says", "matches an empty answer, and so any"
     yield from _unmet(case)
@@ -136,6 +138,7 @@ def _fits(table: Table, name: str, value: Any) -> bool:
 def _unmet(case: Case) -> Iterator[tuple[str, str]]:
     """Say what the case's own reference does not meet: then nobody could, or the reference is wrong."""
     made = [call for turn in case.reference for call in turn.calls]
+    turns = [number for number, turn in enumerate(case.reference) for _ in turn.calls]
     options = [
         [
             place
@@ -146,6 +149,11 @@ def _unmet(case: Case) -> Iterator[tuple[str, str]]:
     ]
     if not assigned(options, in_order=case.expect.order == "given"):
         yield "reference", "does not make the calls that are expected"
+    elif case.expect.order == "at once" and not any(
+        assigned([[place for place in one if turns[place] == turn] for one in options], in_order=False)
+        for turn in turns
+    ):
+        yield "reference", "does not make the calls that are expected in one turn"
     allowed = {*(call.tool for call in case.expect.calls), *case.expect.also}
     for call in made:
         if call.tool not in allowed:

@@ -170,7 +170,7 @@ def _made(run: AgentRun) -> list[MadeCall]:
                 arguments = tool.checked(call.written)
             except ToolProblem:
                 arguments = None
-        made.append(MadeCall(tool=call.name, arguments=arguments, outcome=call.outcome))
+        made.append(MadeCall(tool=call.name, arguments=arguments, outcome=call.outcome, turn=call.turn))
     return made
 
 

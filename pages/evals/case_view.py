@@ -16,7 +16,7 @@ from memory_core.evaluations import CaseResult, Evaluation
 from pages import explained, plain
 from pages.evals.words import visible
 
-ORDER = {"given": "in this order", "any": "in any order"}
+ORDER = {"given": "in this order", "any": "in any order", "at once": "in one turn"}
 
 
 def show(of: Evaluation, one: CaseResult) -> None:

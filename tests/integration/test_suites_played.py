@@ -18,6 +18,7 @@ from playing import (
     call_a_wrong_tool,
     call_in_another_order,
     call_malformed,
+    call_one_after_the_other,
     called,
     cases,
     change_something_more,
@@ -88,6 +89,7 @@ WAYS = {
     ),
     "by a malformed call": Way(call_malformed, UNMADE | {SCHEMA}, ends="ToolFailure", acts=False, answers=False),
     "in another order": Way(call_in_another_order, frozenset({ORDER}), only_where="ordered calls"),
+    "one call after the other": Way(call_one_after_the_other, frozenset({ORDER}), only_where="calls at once"),
     "with one change too many": Way(change_something_more, frozenset({STATE, RESTRAINT})),
     "without an answer in the end": Way(
         say_nothing_in_the_end, frozenset(), ends="TurnLimit", only_where="ordered calls", answers=False
@@ -118,7 +120,7 @@ def expected(agent: str, case_id: str, way: str) -> dict[Aspect, bool | None]:
         NAME: row.has("calls"),
         SCHEMA: one.calls and not (way == "as its reference says" and not _calls_anything(agent, case_id)),
         ARGUMENTS: row.has("calls"),
-        ORDER: row.has("ordered calls"),
+        ORDER: row.has("ordered calls") or row.has("calls at once"),
         STATE: True,
         RESTRAINT: True,
         ANSWER: True,
@@ -277,7 +279,7 @@ def test_a_run_in_which_no_tool_acts_is_scored_so_in_every_case(
     run = AgentRunner(store, model, AgentJournal(engine, org_id)).run(
         specification(agent), case.prompt, workspace=sample, today=TODAY, asked_by="user:nora"
     )
-    calls = tuple(MadeCall(tool=call.name, arguments=None, outcome=call.outcome) for call in run.calls)
+    calls = tuple(MadeCall(tool=call.name, arguments=None, outcome=call.outcome, turn=call.turn) for call in run.calls)
     seen = Observed(calls=calls, answer=run.answer, before=untouched, after=untouched)
     scores = scored(case, seen, changing=CHANGING)
     assert (scores, run.termination) == (expected(agent, case_id, way), one.ends)

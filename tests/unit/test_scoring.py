@@ -166,6 +166,24 @@ def test_the_order_is_right_where_the_calls_came_one_after_the_other(
     assert order(case(*wanted, order="any"), seen(*calls)) is None
 
 
+@pytest.mark.parametrize(
+    ("turns", "right"),
+    [
+        ((1, 1), True),
+        ((1, 2), False),
+        ((2, 1), False),
+        ((1, 2, 2), True),
+        ((1, 2, 3), False),
+        ((), False),
+        ((1,), False),
+    ],
+)
+def test_calls_that_are_needed_at_once_have_to_come_in_one_turn(turns: tuple[int, ...], right: bool) -> None:
+    calls = [MadeCall(tool="list", arguments={}, outcome=DONE, turn=turn) for turn in turns]
+    assert order(case("list", "list", order="at once"), seen(*calls)) is right
+    assert order(case("list", order="at once"), seen(*calls)) is None
+
+
 # Final state
 
 LONGER = {"id": "s1", "minutes": 90, "free": True}

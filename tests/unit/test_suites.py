@@ -387,6 +387,21 @@ CASE: Wrong = {
         f"{FOURTH}: reference: does not make the calls that are expected",
         "case_can_be_met",
     ),
+    "a reference that calls one after the other what is needed at once": (
+        lambda suite: (
+            expect(suite, 4).update(order="at once", also=["list_interviews"]),
+            expect(suite, 4)["calls"].append(
+                {"tool": "move_interview", "arguments": {"starts_at": "2026-12-01T09:30"}}
+            ),
+        ),
+        "not-free-then: reference: does not make the calls that are expected in one turn",
+        "case_can_be_met",
+    ),
+    "one call that is needed at once": (
+        lambda suite: expect(suite).update(order="at once"),
+        f"{FIRST}: expect.order: at once needs two calls",
+        "case_can_be_met",
+    ),
     "a reference that calls what is not allowed": (
         lambda suite: suite["cases"][0]["reference"].insert(
             0, {"calls": [{"tool": "cancel_interview", "arguments": VALID["cancel_interview"]}]}
