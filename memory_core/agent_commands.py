@@ -36,7 +36,7 @@ def run_run(options: argparse.Namespace, chosen: Settings) -> int:
         asked_by=options.by or console.operator(),
         run_id=options.run_id,
         documents=[document(name, number) for number, name in enumerate(options.document, start=1)],
-        with_memories=not options.no_memory,
+        opening_memories=not options.no_memory,
         deadline_s=options.deadline,
         must_call=options.must_call,
         on_call=None if options.json else say_call,
@@ -56,7 +56,7 @@ def run_smoke(options: argparse.Namespace, chosen: Settings) -> int:
             SMOKE_PROMPT,
             settings=chosen,
             asked_by=options.by or console.operator(),
-            with_memories=False,
+            opening_memories=False,
             deadline_s=options.deadline,
             must_call=options.must_call,
         )

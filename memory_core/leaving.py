@@ -36,7 +36,7 @@ class Leaving:
         )
 
 
-EVERYTHING_STAYS_HERE = Leaving(model_is_outside=False)
+EVERYTHING_MAY_BE_SENT = Leaving(model_is_outside=False)
 
 
 def leaving_of(chosen: Safeguards, *, model_is_outside: bool) -> Leaving:
@@ -50,6 +50,6 @@ def leaving_of(chosen: Safeguards, *, model_is_outside: bool) -> Leaving:
 def what_may_leave(engine: Engine, org_id: str, settings: Settings) -> Leaving:
     """Return what may be sent to the configured model now; raises a `DatabaseError`."""
     if not settings.model_is_outside:
-        return EVERYTHING_STAYS_HERE
+        return EVERYTHING_MAY_BE_SENT
     with organisation_transaction(engine, org_id) as connection:
         return leaving_of(safeguards.safeguards(connection, org_id), model_is_outside=True)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import threading
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from datetime import date, datetime
+from datetime import UTC, date, datetime
 from typing import Any, Protocol
 from uuid import UUID
 
@@ -117,6 +117,11 @@ class Context:
         self._turn.release()
         return True
 
+    def require_later(self, on: date) -> None:
+        """Raise `ToolProblem` for a day that is not after today: of today nobody knows here what is over."""
+        if on <= self.today:
+            raise ToolProblem(f"{on} is not after today, {self.today}")
+
     def require_running(self) -> None:
         """Raise `CallIsOver` once the call has ended."""
         with self._turn:
@@ -135,4 +140,4 @@ def refuse(refusal: Refusal | None) -> None:
 
 def moment_of(moment: datetime) -> str:
     """Write a moment as tools take it: 2026-12-03T10:00, in UTC."""
-    return f"{moment:%Y-%m-%dT%H:%M}"
+    return f"{moment.astimezone(UTC):%Y-%m-%dT%H:%M}"

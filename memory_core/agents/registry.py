@@ -8,30 +8,19 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from datetime import date, datetime
 from importlib import import_module
+from pkgutil import iter_modules
 from types import MappingProxyType
 from typing import Any, get_type_hints
 
 from pydantic import BaseModel, ConfigDict, ValidationError, create_model
 
+from memory_core.agents import tools
 from memory_core.agents.context import Context, ToolProblem, moment_of
 from memory_core.errors import MemoryCoreError, Refused
 from memory_core.gateway.conversation import Tool
 from memory_core.prompt.fence import quoted
 from memory_core.run_records import CallOutcome
 
-MODULES = (
-    "applications",
-    "candidates",
-    "interviews",
-    "jobs",
-    "memories",
-    "messages",
-    "notes",
-    "offers",
-    "onboarding",
-    "privacy",
-    "reporting",
-)
 LONGEST_ARGUMENTS = 20_000  # characters, as the model wrote them
 MOST_FAULTS_TOLD = 3
 LONGEST_ERROR = 500
@@ -128,8 +117,8 @@ def tool_of(function: Function, *, changes: bool) -> RegisteredTool:
 
 def registry() -> Mapping[str, RegisteredTool]:
     """Return every tool by its name."""
-    for module in MODULES:
-        import_module(f"memory_core.agents.tools.{module}")
+    for module in iter_modules(tools.__path__):
+        import_module(f"{tools.__name__}.{module.name}")
     return MappingProxyType(_registered)
 
 

@@ -29,7 +29,7 @@ def run_agent(
     asked_by: str,
     run_id: str | None = None,
     documents: Sequence[Document] = (),
-    with_memories: bool = True,
+    opening_memories: bool = True,
     deadline_s: float | None = None,
     must_call: bool = False,
     cancellation: Cancellation | None = None,
@@ -37,11 +37,11 @@ def run_agent(
 ) -> AgentRun:
     """Run one of the product's agents and return what came of it; see `AgentRunner.run`.
 
-    Without memories none is shown to it at its beginning. Raises `ModelNotConfigured` or `Refused` before anything is
-    disclosed, or a `DatabaseError`.
+    Without opening memories none is shown to it at its beginning; a tool may recall some still. Raises
+    `ModelNotConfigured` or `Refused` before anything is disclosed, or a `DatabaseError`.
     """
     spec = specification(agent)
-    if not with_memories:
+    if not opening_memories:
         spec = replace(spec, memory=spec.memory.model_copy(update={"limit": 0}))
     gateway = gateway_for(org_id, settings=settings)
     engine = database.usable_engine(settings)

@@ -7,16 +7,14 @@ from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
 from functools import cache
 from importlib import resources
-from typing import Any
 
-import yaml
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
+from memory_core.agents.plain_yaml import read_yaml
 from memory_core.agents.registry import registry
 from memory_core.characters import has_surrogate, is_blank
 from memory_core.config import Tier
 from memory_core.errors import Refusal, Refused
-from memory_core.identifiers import identifier_refusal
 from memory_core.model import Kind
 
 TOOLS = 8
@@ -98,8 +96,6 @@ def read_specification(text: str, *, file: str, known: Collection[str]) -> Speci
         raise refused("specification_is_text", "body", "has a NUL or half a surrogate pair in it")
     if is_blank(prompt):
         raise refused("specification_has_a_prompt", "body", "is blank; write the system prompt below the front matter")
-    if identifier_refusal(f"agent:{front.name}", field="name"):
-        raise refused("agent_is_an_identifier", "name", "must be letters and hyphens")
     return Specification(
         **{name: getattr(front, name) for name in FrontMatter.model_fields},
         prompt=prompt.strip(),
@@ -146,28 +142,3 @@ def _parted(text: str, file: str) -> tuple[str, str]:
         raise Refused(Refusal(rule="specification_has_front_matter", field=f"{file}: front matter", reason=reason))
     end = next(place for place, line in enumerate(lines[1:], start=1) if line.strip() == FENCE)
     return "\n".join(lines[1:end]), "\n".join(lines[end + 1 :])
-
-
-class _Loader(yaml.SafeLoader):
-    """Reads plain values, and refuses a name that is given twice."""
-
-    def construct_mapping(self, node: yaml.MappingNode, deep: bool = False) -> dict[Any, Any]:
-        names = [self.construct_object(key, deep=True) for key, _ in node.value]
-        twice = [name for place, name in enumerate(names) if name in names[:place]]
-        if twice:
-            mark = next(
-                key.start_mark for key, _ in reversed(node.value) if self.construct_object(key, deep=True) == twice[0]
-            )
-            raise yaml.constructor.ConstructorError(None, None, f"{twice[0]} is given twice", mark)
-        return dict(super().construct_mapping(node, deep))
-
-
-def read_yaml(text: str, *, where: str, first_line: int = 1) -> Any:
-    """Read YAML of plain values; raises `Refused` saying where, on which line, and what is wrong."""
-    try:
-        return yaml.load(text, Loader=_Loader)  # noqa: S506  (a SafeLoader)
-    except (yaml.YAMLError, RecursionError, ValueError, TypeError, LookupError, AttributeError) as error:
-        mark = getattr(error, "problem_mark", None)
-        line = f"line {mark.line + first_line}: " if mark else ""
-        reason = f"{line}{getattr(error, 'problem', None) or 'is no YAML'}"
-        raise Refused(Refusal(rule="file_is_yaml", field=where, reason=reason)) from None

@@ -84,10 +84,8 @@ def add(connection: Connection, org_id: str, evaluation_id: UUID, result: CaseRe
     )
 
 
-def end(
-    connection: Connection, org_id: str, evaluation_id: UUID, *, digest: str | None = None, now: datetime | None
-) -> bool:
-    """Record that an evaluation is whole; returns whether it had no end. `digest` is the model's, if only now known."""
+def end(connection: Connection, org_id: str, evaluation_id: UUID, *, now: datetime | None) -> bool:
+    """Record that an evaluation is whole; returns whether it had no end."""
     return bool(
         connection.execute(
             update(evaluation)
@@ -96,10 +94,7 @@ def end(
                 evaluation.c.evaluation_id == evaluation_id,
                 evaluation.c.ended_at.is_(None),
             )
-            .values(
-                ended_at=func.greatest(evaluation.c.started_at, _moment(now)),
-                digest=func.coalesce(evaluation.c.digest, digest),
-            )
+            .values(ended_at=func.greatest(evaluation.c.started_at, _moment(now)))
         ).rowcount
     )
 

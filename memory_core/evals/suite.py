@@ -10,9 +10,10 @@ from importlib import resources
 
 from pydantic import BaseModel, ConfigDict, ValidationError
 
+from memory_core.agents.plain_yaml import read_yaml
 from memory_core.agents.registry import registry
 from memory_core.agents.sample import sample_rows
-from memory_core.agents.specification import read_yaml, specification, specifications
+from memory_core.agents.specification import specification, specifications
 from memory_core.errors import Refusal, Refused
 from memory_core.evals.case import TODAY, Case
 from memory_core.evals.matching import plain

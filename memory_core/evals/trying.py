@@ -27,7 +27,7 @@ from memory_core.evals.scoring import MadeCall, Observed, passed, scored
 from memory_core.evaluations import CaseResult
 from memory_core.gateway.conversation import Message
 from memory_core.identity import new_id
-from memory_core.leaving import EVERYTHING_STAYS_HERE
+from memory_core.leaving import EVERYTHING_MAY_BE_SENT
 from memory_core.model import Subject
 from memory_core.prompt.documents import Document
 from memory_core.run_journal import AgentJournal
@@ -120,7 +120,7 @@ def _observed(
         model,
         AgentJournal(engine, org_id, clock=clock),
         draw_boundary=boundary,
-        may_leave=lambda: EVERYTHING_STAYS_HERE,  # a case is of invented people, and the same with every model
+        may_leave=lambda: EVERYTHING_MAY_BE_SENT,  # a case is of invented people, and the same with every model
     )
     with workspace(engine) as own:
         own.fill(sample_rows(TODAY))

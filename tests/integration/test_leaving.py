@@ -29,7 +29,7 @@ from memory_core.db.workspace import Workspace
 from memory_core.doctor import diagnosis
 from memory_core.evals.scripted import ScriptedModel
 from memory_core.gateway.conversation import Message, Role
-from memory_core.leaving import EVERYTHING_STAYS_HERE, Leaving, leaving_of
+from memory_core.leaving import EVERYTHING_MAY_BE_SENT, Leaving, leaving_of
 from memory_core.model import Kind as MemoryKind
 from memory_core.model_commands import run_chat
 from memory_core.previewing import preview
@@ -122,7 +122,7 @@ def test_observations_leave_only_where_somebody_has_let_them(
 
 def test_a_store_whose_model_is_inside_asks_nobody(chosen: Callable[..., Settings]) -> None:
     inside = chosen(model_base_url="http://ollama:11434/v1")
-    assert MemoryStore.open("nobody", embedder=None, settings=inside).may_leave() == EVERYTHING_STAYS_HERE
+    assert MemoryStore.open("nobody", embedder=None, settings=inside).may_leave() == EVERYTHING_MAY_BE_SENT
 
 
 # Runs
@@ -235,7 +235,7 @@ def test_an_agent_that_sees_observations_alone_is_shown_none_and_told_so(bench: 
 
 def test_whoever_runs_agents_may_say_for_themselves_what_leaves(bench: Bench) -> None:
     """As a suite does, whose cases are of invented people."""
-    runner = AgentRunner(bench.store, ScriptedModel([says()]), bench.journal, may_leave=lambda: EVERYTHING_STAYS_HERE)
+    runner = AgentRunner(bench.store, ScriptedModel([says()]), bench.journal, may_leave=lambda: EVERYTHING_MAY_BE_SENT)
     run = runner.run(agent(), "How soon?", workspace=bench.workspace, today=bench.clock().date(), asked_by="user:bo")
     assert SAID in sent(run)
 

@@ -524,8 +524,8 @@ def test_the_application_adds_to_a_record_and_never_rewrites_it(table: str, unch
         (
             "evaluation",
             {
-                *("org_id", "evaluation_id", "model", "provider", "settings", "suites_hash", "agents", "cases"),
-                *("trials", "base_seed", "by", "started_at"),
+                *("org_id", "evaluation_id", "model", "digest", "provider", "settings", "suites_hash", "agents"),
+                *("cases", "trials", "base_seed", "by", "started_at"),
             },
         ),
         (

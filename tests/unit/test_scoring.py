@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from datetime import UTC, date, datetime
+from datetime import UTC, date, datetime, timedelta, timezone
 from itertools import permutations, product
 from typing import Any
 
@@ -400,6 +400,12 @@ def test_every_aspect_is_scored_by_its_own_rule() -> None:
 )
 def test_a_value_is_equal_to_what_is_wanted_or_meets_its_matcher(wanted: Any, actual: Any, right: bool) -> None:
     assert matches(wanted, actual) is right
+
+
+def test_a_moment_is_written_in_utc_whatever_zone_it_comes_in() -> None:
+    in_kathmandu = datetime(2026, 12, 3, 15, 45, tzinfo=timezone(timedelta(hours=5, minutes=45)))
+    assert plain(in_kathmandu) == "2026-12-03T10:00"
+    assert matches("2026-12-03T10:00", in_kathmandu)
 
 
 def test_a_value_that_is_not_given_is_none_and_what_is_not_wanted_may_be_anything() -> None:

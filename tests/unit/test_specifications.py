@@ -12,12 +12,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from memory_core.agents.plain_yaml import read_yaml
 from memory_core.agents.registry import registry
 from memory_core.agents.specification import (
     Specification,
     by_name,
     read_specification,
-    read_yaml,
     specification,
     specifications,
 )

@@ -37,7 +37,7 @@ def list_free_slots(context: Context, *, interviewer: Colleague, day: Day | None
 @tool(changes=True)
 def add_free_slot(context: Context, *, interviewer: Colleague, starts_at: Moment, minutes: Minutes) -> Row:
     """Record that an interviewer is free. Books nothing."""
-    _require_later(context, starts_at)
+    context.require_later(starts_at.date())
     return context.add("slot", interviewer=interviewer, starts_at=starts_at, minutes=minutes)
 
 
@@ -98,11 +98,6 @@ def _booked(context: Context, interview_id: str) -> dict[str, Any]:
     return row
 
 
-def _require_later(context: Context, starts_at: datetime) -> None:
-    if starts_at.date() < context.today:
-        raise ToolProblem(f"{starts_at:%Y-%m-%d} is past; today is {context.today}")
-
-
 def _require_free(
     context: Context,
     interviewer: str,
@@ -111,7 +106,7 @@ def _require_free(
     minutes: int,
     besides: str | None = None,
 ) -> None:
-    _require_later(context, starts_at)
+    context.require_later(starts_at.date())
     try:
         ends_at = starts_at + timedelta(minutes=minutes)
     except OverflowError:

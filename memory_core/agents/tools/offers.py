@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from datetime import date
 from typing import Annotated
 
 from pydantic import Field
@@ -36,7 +35,7 @@ def draft_offer(
     ]
     if standing:
         raise ToolProblem(f"{standing[0]['id']} stands already, as {standing[0]['status']}; change or withdraw it")
-    _require_later(context, start_on)
+    context.require_later(start_on)
     return context.add(
         "offer", application_id=application_id, salary=salary, currency=currency, start_on=start_on, status="draft"
     )
@@ -54,7 +53,7 @@ def change_offer(
     if not given:
         raise ToolProblem("neither salary nor start_on is given; give what changes")
     if start_on is not None:
-        _require_later(context, start_on)
+        context.require_later(start_on)
     return context.change("offer", offer_id, **given)
 
 
@@ -65,8 +64,3 @@ def withdraw_offer(context: Context, *, offer_id: OfferId) -> Row:
     if row["status"] != "draft":
         raise ToolProblem(f"{offer_id} is {row['status']}; only a draft can be withdrawn here, a person does the rest")
     return context.change("offer", offer_id, status="withdrawn")
-
-
-def _require_later(context: Context, start_on: date) -> None:
-    if start_on <= context.today:
-        raise ToolProblem(f"{start_on} is not after today, {context.today}")

@@ -153,7 +153,7 @@ CREATE POLICY an_ended_evaluation_stays_ended ON evaluation AS RESTRICTIVE FOR U
 GRANTS = """
 GRANT SELECT, INSERT ON agent_call, evaluation_result TO {role};
 GRANT SELECT, INSERT, UPDATE (ended_at, termination, detail, turns, answer_was_cut) ON agent_run TO {role};
-GRANT SELECT, INSERT, UPDATE (ended_at, digest) ON evaluation TO {role};
+GRANT SELECT, INSERT, UPDATE (ended_at) ON evaluation TO {role};
 """
 
 # A run's sample workspace is temporary tables, gone with its connection. Where the owner of the tables does not own the
