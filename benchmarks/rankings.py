@@ -20,7 +20,7 @@ from memory_core import MemoryStore, Ranking
 from memory_core.config import settings
 from memory_core.db import database
 from memory_core.db.engine import transaction
-from memory_core.evals.trial import scratch
+from memory_core.evals.scratch import scratch
 
 SET = Path(__file__).resolve().parents[1] / "memory_core" / "evals" / "hiring_desk"
 RANKINGS = (Ranking.RECENCY, Ranking.DENSE, Ranking.LEXICAL, Ranking.HYBRID)

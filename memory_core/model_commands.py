@@ -13,9 +13,10 @@ from memory_core.config import Settings
 from memory_core.doctor import all_served, diagnosis
 from memory_core.errors import Refusal, Refused
 from memory_core.evals.questions import read_questions
+from memory_core.evals.recall_set import RecallSet, by_ranking, read_memories
 from memory_core.evals.report import as_table
 from memory_core.evals.retrieval import measured
-from memory_core.evals.trial import Trial, by_ranking, read_memories, scratch
+from memory_core.evals.scratch import scratch
 from memory_core.gateway.conversation import ChunkKind, Message, Reply, Role
 from memory_core.gateway.pulling import pull
 from memory_core.identity import new_id
@@ -32,11 +33,11 @@ def run_eval_recall(options: argparse.Namespace, chosen: Settings) -> None:
         lines = read_memories(stream, org_id=options.org)
     with scratch(chosen) as own:
         with console.progress_bar("loading and embedding") as progress:
-            trial = Trial(own, lines, progress=progress)
+            loaded = RecallSet(own, lines, progress=progress)
         with console.opened(options.questions) as stream:
-            questions = read_questions(stream, trial.sources, org_id=options.org, allow_missing=options.allow_missing)
+            questions = read_questions(stream, loaded.sources, org_id=options.org, allow_missing=options.allow_missing)
         with console.progress_bar("recalling", "recalls") as progress:
-            report = measured(by_ranking(trial, questions, rankings, k=ks[-1], progress=progress), ks)
+            report = measured(by_ranking(loaded, questions, rankings, k=ks[-1], progress=progress), ks)
     console.answer(options, report, as_table(report))
 
 

@@ -11,8 +11,9 @@ from pathlib import Path
 from memory_core.config import Settings
 from memory_core.errors import EmbedderError, LineRefused, MemoryCoreError, Refusal, Refused
 from memory_core.evals.questions import Question, read_questions
+from memory_core.evals.recall_set import RecallSet, by_ranking, read_memories
 from memory_core.evals.retrieval import Answered
-from memory_core.evals.trial import Trial, by_ranking, read_memories, scratch
+from memory_core.evals.scratch import scratch
 from memory_core.interchange import Fault, Line
 from memory_core.model import Ranking
 
@@ -156,7 +157,7 @@ def _recalled(
     material: Material, embedder: str, rankings: Sequence[Ranking], *, k: int, settings: Settings
 ) -> Mapping[str, list[Answered]]:
     with scratch(settings.model_copy(update={"memory_embedder": embedder})) as own:
-        return by_ranking(Trial(own, material.lines), material.questions, rankings, k=k)
+        return by_ranking(RecallSet(own, material.lines), material.questions, rankings, k=k)
 
 
 def _read_memories(file: Path) -> list[Line]:

@@ -16,8 +16,8 @@ from memory_core.db import evaluations as recorded
 from memory_core.db.engine import organisation_transaction
 from memory_core.errors import MemoryCoreError, Refusal, Refused
 from memory_core.evals.case import Case
+from memory_core.evals.scratch import scratch
 from memory_core.evals.suite import suites, suites_hash
-from memory_core.evals.trial import scratch
 from memory_core.evals.trying import Asking, tried
 from memory_core.evaluations import CaseResult, EvaluationStart
 from memory_core.gateway.gateway import require_askable

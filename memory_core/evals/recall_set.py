@@ -1,13 +1,9 @@
-"""A set of memories and questions recalled on a database of its own, which is gone afterwards."""
+"""A set of memories and questions: loaded into a database, and recalled by rankings."""
 
 from __future__ import annotations
 
-import shutil
-import tempfile
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Mapping, Sequence
 from datetime import UTC, datetime, timedelta
-from pathlib import Path
 from typing import BinaryIO
 
 from memory_core.config import Settings
@@ -25,28 +21,7 @@ Progress = Callable[[int, int], None]  # done, of how many
 BOUNDARY = "9f2c61d0"
 
 
-@contextmanager
-def scratch(settings: Settings) -> Iterator[Settings]:
-    """Yield the settings of an embedded database that is there only meanwhile; nothing else is written to."""
-    folder = Path(tempfile.mkdtemp(prefix="memory-eval-"))
-    folder.chmod(0o755)  # the database's own user has to enter it
-    own = settings.model_copy(
-        update={
-            "database_url": None,
-            "migration_database_url": None,
-            "memory_home": folder / "home",
-            "memory_ledger": None,
-            "home": folder / "home",
-        }
-    )
-    try:
-        yield own
-    finally:
-        database.release(own)
-        shutil.rmtree(folder, ignore_errors=True)
-
-
-class Trial:
+class RecallSet:
     """Memories that are loaded and embedded, ready to be asked about."""
 
     def __init__(self, settings: Settings, lines: Sequence[Line | Fault], *, progress: Progress | None = None) -> None:
@@ -121,7 +96,7 @@ def read_memories(stream: BinaryIO, *, org_id: str | None = None) -> list[Line |
 
 
 def by_ranking(
-    trial: Trial,
+    loaded: RecallSet,
     questions: Sequence[Question],
     rankings: Sequence[Ranking],
     *,
@@ -131,7 +106,7 @@ def by_ranking(
     """Recall for every question by each ranking."""
     count = len(questions)
     return {
-        ranking.value: trial.answered(
+        ranking.value: loaded.answered(
             questions, ranking, k=k, progress=_beyond(progress, place * count, len(rankings) * count)
         )
         for place, ranking in enumerate(rankings)

@@ -1,4 +1,4 @@
-"""A trial measures a set on a database of its own, asks just after its newest memory, and leaves nothing behind."""
+"""A set is measured on a database of its own, just after its newest memory, and leaves nothing behind."""
 
 from __future__ import annotations
 
@@ -21,8 +21,9 @@ from memory_core import EmbedderError, Ranking, Refused
 from memory_core.config import Settings, settings
 from memory_core.errors import LineRefused
 from memory_core.evals.questions import Question, read_questions
+from memory_core.evals.recall_set import RecallSet, by_ranking, read_memories
 from memory_core.evals.retrieval import Report, measured
-from memory_core.evals.trial import Trial, by_ranking, read_memories, scratch
+from memory_core.evals.scratch import scratch
 
 if TYPE_CHECKING:
     from conftest import Database, OpenStore
@@ -78,15 +79,15 @@ def own() -> Iterator[Settings]:
 
 
 @pytest.fixture(scope="module")
-def trial(own: Settings) -> Trial:
-    return Trial(own, memories(*SET))
+def loaded(own: Settings) -> RecallSet:
+    return RecallSet(own, memories(*SET))
 
 
 # Figures
 
 
-def test_the_figures_of_a_small_set_are_those_by_hand(trial: Trial) -> None:
-    report = measured(by_ranking(trial, QUESTIONS, [Ranking.LEXICAL, Ranking.RECENCY], k=4), [1, 2, 3])
+def test_the_figures_of_a_small_set_are_those_by_hand(loaded: RecallSet) -> None:
+    report = measured(by_ranking(loaded, QUESTIONS, [Ranking.LEXICAL, Ranking.RECENCY], k=4), [1, 2, 3])
     # Newest first: m-3 and m-4, m-2, m-1, the one without a source.
     found = [report.row("recency", k=k) for k in (1, 2, 3)]
     assert [row.any_evidence.value for row in found] == [1 / 4, 3 / 4, 1]
@@ -105,15 +106,15 @@ def test_the_figures_of_a_small_set_are_those_by_hand(trial: Trial) -> None:
     assert all(0 < row.recall_ms_p50 <= row.recall_ms_p95 for row in report.rows)
 
 
-def test_of_each_memory_its_sources_are_kept_in_the_order_of_the_recall(trial: Trial) -> None:
-    (one,) = trial.answered([question("Lisbon?", "m-3")], Ranking.RECENCY, k=50)
+def test_of_each_memory_its_sources_are_kept_in_the_order_of_the_recall(loaded: RecallSet) -> None:
+    (one,) = loaded.answered([question("Lisbon?", "m-3")], Ranking.RECENCY, k=50)
     assert one.sources == [frozenset({"m-3", "m-4"}), frozenset({"m-2"}), frozenset({"m-1"}), frozenset()]
-    (one,) = trial.answered([question("panels?", "m-1")], Ranking.LEXICAL, k=1)
+    (one,) = loaded.answered([question("panels?", "m-1")], Ranking.LEXICAL, k=1)
     assert one.sources == [frozenset({"m-1"})]
 
 
-def test_the_tokens_are_those_of_the_blocks_and_the_same_each_time(trial: Trial) -> None:
-    once, again = (trial.answered(QUESTIONS, Ranking.RECENCY, k=4) for _ in range(2))
+def test_the_tokens_are_those_of_the_blocks_and_the_same_each_time(loaded: RecallSet) -> None:
+    once, again = (loaded.answered(QUESTIONS, Ranking.RECENCY, k=4) for _ in range(2))
     assert [one.tokens for one in once] == [one.tokens for one in again]
     for one in once:
         assert len(one.tokens) == len(one.sources) == 4
@@ -121,11 +122,11 @@ def test_the_tokens_are_those_of_the_blocks_and_the_same_each_time(trial: Trial)
         assert one.tokens[0] > 50  # the frame is paid for as well
 
 
-def test_two_organisations_are_kept_apart(trial: Trial) -> None:
-    assert trial.sources["acme"] - {""} == {"m-1", "m-2", "m-3", "m-4"}
-    assert trial.sources["acme-corp"] - {""} == {"m-2", "m-5"}
+def test_two_organisations_are_kept_apart(loaded: RecallSet) -> None:
+    assert loaded.sources["acme"] - {""} == {"m-1", "m-2", "m-3", "m-4"}
+    assert loaded.sources["acme-corp"] - {""} == {"m-2", "m-5"}
     asked = "Kubernetes?"
-    mine, theirs = trial.answered(
+    mine, theirs = loaded.answered(
         [question(asked, "m-2"), question(asked, "m-2", org_id="acme-corp")], Ranking.LEXICAL, k=50
     )
     assert [len(one.sources) for one in (mine, theirs)] == [4, 2]
@@ -133,20 +134,20 @@ def test_two_organisations_are_kept_apart(trial: Trial) -> None:
     assert frozenset({"m-5"}) not in mine.sources
 
 
-def test_the_sources_are_what_evidence_may_name(trial: Trial) -> None:
+def test_the_sources_are_what_evidence_may_name(loaded: RecallSet) -> None:
     asked = {"org_id": "acme", "question": "When?"}
     for evidence in (["m-1"], ["m-3", "m-4"]):
-        assert read_questions(io.BytesIO(json.dumps({**asked, "evidence": evidence}).encode()), trial.sources)
+        assert read_questions(io.BytesIO(json.dumps({**asked, "evidence": evidence}).encode()), loaded.sources)
     # One memory of acme has no source, which is no source that can be named.
     for evidence in (["m-5"], ["m-3,m-4"], [""], ["m-9"]):
         with pytest.raises(LineRefused) as caught:
-            read_questions(io.BytesIO(json.dumps({**asked, "evidence": evidence}).encode()), trial.sources)
+            read_questions(io.BytesIO(json.dumps({**asked, "evidence": evidence}).encode()), loaded.sources)
         assert caught.value.rule == "evidence_names_memories", evidence
 
 
-def test_progress_counts_every_question_by_every_ranking(trial: Trial) -> None:
+def test_progress_counts_every_question_by_every_ranking(loaded: RecallSet) -> None:
     steps: list[tuple[int, int]] = []
-    by_ranking(trial, QUESTIONS, [Ranking.LEXICAL, Ranking.RECENCY], k=1, progress=lambda *done: steps.append(done))
+    by_ranking(loaded, QUESTIONS, [Ranking.LEXICAL, Ranking.RECENCY], k=1, progress=lambda *done: steps.append(done))
     assert steps == [(number, 8) for number in range(1, 9)]
 
 
@@ -158,25 +159,25 @@ def test_a_set_is_asked_about_just_after_its_newest_memory(own: Settings) -> Non
         said("d-1", "Still there.", days=60, org_id="dated"),
         said("d-2", "Ends soon.", org_id="dated", expires_at=(NEWEST + timedelta(seconds=61)).isoformat()),
     ]
-    dated = Trial(own, memories(*lines))
+    dated = RecallSet(own, memories(*lines))
     (one,) = dated.answered([question("What?", "d-1", org_id="dated")], Ranking.RECENCY, k=50)
     assert one.sources == [frozenset({"d-2"}), frozenset({"d-1"})]
     over = said("d-3", "Over by then.", org_id="over", expires_at=(NEWEST + timedelta(seconds=59)).isoformat())
     with pytest.raises(LineRefused) as caught:
-        Trial(own, memories(over))
+        RecallSet(own, memories(over))
     assert caught.value.field == "expires_at"
 
 
 def test_what_was_seen_again_after_the_newest_was_written_is_asked_about_after_that(own: Settings) -> None:
     # As an export has it.
     again = said("s-1", "Said twice.", days=5, org_id="seen", last_seen_at=(NEWEST + timedelta(days=3)).isoformat())
-    seen = Trial(own, memories(again, said("s-2", "Said once.", org_id="seen")))
+    seen = RecallSet(own, memories(again, said("s-2", "Said once.", org_id="seen")))
     (one,) = seen.answered([question("What?", "s-1", org_id="seen")], Ranking.RECENCY, k=50)
     assert len(one.sources) == 2
 
 
 def test_a_set_without_dates_is_asked_about_now(own: Settings) -> None:
-    undated = Trial(own, memories({**fact("No date.", source="n-1"), "org_id": "undated"}))
+    undated = RecallSet(own, memories({**fact("No date.", source="n-1"), "org_id": "undated"}))
     (one,) = undated.answered([question("What?", "n-1", org_id="undated")], Ranking.RECENCY, k=5)
     assert one.sources == [frozenset({"n-1"})]
 
@@ -185,33 +186,33 @@ def test_a_set_without_dates_is_asked_about_now(own: Settings) -> None:
 
 
 @pytest.mark.parametrize("k", [0, -1, 51, 10_000])
-def test_k_is_from_1_to_50(trial: Trial, k: int) -> None:
+def test_k_is_from_1_to_50(loaded: RecallSet, k: int) -> None:
     with pytest.raises(Refused) as caught:
-        trial.answered(QUESTIONS, Ranking.RECENCY, k=k)
+        loaded.answered(QUESTIONS, Ranking.RECENCY, k=k)
     assert (caught.value.rule, caught.value.field) == ("limit_range", "k")
-    assert len(trial.answered(QUESTIONS, Ranking.RECENCY, k=50)) == 4
+    assert len(loaded.answered(QUESTIONS, Ranking.RECENCY, k=50)) == 4
 
 
 def test_a_file_without_memories_is_refused(own: Settings) -> None:
     for raw in (b"", b"\n \n"):
         with pytest.raises(Refused) as caught:
-            Trial(own, memories(raw))
+            RecallSet(own, memories(raw))
         assert caught.value.rule == "file_has_memories"
 
 
 def test_a_bad_line_is_refused_by_its_number(own: Settings) -> None:
     for bad, rule in ((b"{", "line_is_json"), (said("b-2", " "), "text_is_not_blank")):
         with pytest.raises(LineRefused) as caught:
-            Trial(own, memories(said("b-1", "Good."), bad, said("b-3", "Good.")))
+            RecallSet(own, memories(said("b-1", "Good."), bad, said("b-3", "Good.")))
         assert (caught.value.line, caught.value.rule) == (2, rule)
 
 
 @pytest.mark.parametrize("ranking", [Ranking.DENSE, Ranking.HYBRID])
 def test_a_ranking_that_cannot_be_carried_out_is_an_error_and_no_figure_of_another(
-    trial: Trial, ranking: Ranking
+    loaded: RecallSet, ranking: Ranking
 ) -> None:
     with pytest.raises(EmbedderError, match=f"the ranking {ranking} cannot be tried: .*no embedder is configured"):
-        trial.answered(QUESTIONS, ranking, k=5)
+        loaded.answered(QUESTIONS, ranking, k=5)
 
 
 # What is left behind
@@ -225,7 +226,7 @@ def server_of(folder: Path) -> psutil.Process:
 @pytest.mark.parametrize("failing", [False, True])
 def test_neither_folder_nor_server_is_left_behind(temporary_folder: Path, failing: bool) -> None:
     with suppress(ZeroDivisionError), scratch(SILENT) as own:
-        Trial(own, memories(*SET[:1]))
+        RecallSet(own, memories(*SET[:1]))
         home, server = own.home, server_of(own.home)
         assert server.is_running()
         assert [*temporary_folder.iterdir()]
@@ -236,7 +237,7 @@ def test_neither_folder_nor_server_is_left_behind(temporary_folder: Path, failin
     assert not server.is_running() or server.status() == psutil.STATUS_ZOMBIE
 
 
-def test_a_trial_that_never_began_leaves_nothing_behind(temporary_folder: Path) -> None:
+def test_a_scratch_database_that_never_began_leaves_nothing_behind(temporary_folder: Path) -> None:
     with scratch(SILENT):
         pass
     assert not [*temporary_folder.iterdir()]
@@ -254,7 +255,7 @@ def test_nothing_is_written_to_the_configured_database(
     )
     assert configured.home == home
     with scratch(configured) as own:
-        tried = Trial(own, memories(*SET))
+        tried = RecallSet(own, memories(*SET))
         tried.answered(QUESTIONS, Ranking.LEXICAL, k=5)
     assert snapshot(database) == held
     assert not home.exists()
@@ -268,7 +269,7 @@ def test_nothing_is_written_to_the_configured_database(
 def report_of(memories_file: Any, questions_file: Any, *, ks: list[int], allow_missing: bool = False) -> Report:
     with scratch(settings(memory_embedder="minilm", database_url=None)) as own:
         with memories_file.open("rb") as stream:
-            tried = Trial(own, read_memories(stream))
+            tried = RecallSet(own, read_memories(stream))
         with questions_file.open("rb") as stream:
             asked = read_questions(stream, tried.sources, allow_missing=allow_missing)
         return measured(by_ranking(tried, asked, [Ranking.HYBRID, Ranking.DENSE], k=max(ks)), ks)
