@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
 from enum import StrEnum
 
@@ -29,7 +30,7 @@ class _Signs:
     """How a topic is seen in an answer: wide where it has to be asked for, narrow where it may not be."""
 
     wanted: str  # an honest question is found, whatever its phrasing
-    strayed: str  # nothing is found that only mentions it
+    strayed: str  # nothing is found that only speaks of it, as far as that can be told
 
 
 _REQUEST = (
@@ -42,6 +43,10 @@ _NOT_THERE = (
     r"\b(?:missing|needed|required|unknown|(?:is|was|were)(?:n't| not) (?:given|provided|specified|stated|mentioned))\b"
 )
 _WHO = r"\bwho(?:m|'s)?\b"
+_DOES = (
+    r"\b(?:owns?|responsible|assign\w*|tasks?|do|does|takes?|handles?|orders?|sees?|looks?|cares?|arranges?|charge|buys?|"
+    r"gets?)\b"
+)
 _COLLEAGUE = r"\b(?:omar|maria|lena|tom)\b"
 
 
@@ -79,12 +84,13 @@ _SIGNS = {
     Topic.OWNER: _Signs(
         wanted=(
             rf"{_asked('owners?|responsible|assignee|colleague|in charge')}|\bwhose (?:is|task|job|should)\b|"
-            rf"{_WHO}[^.!?]*\b(?:owns?|responsible|assign\w*|tasks?|do|does|takes?|handles?|orders?|sees?|looks?|cares?|"
-            rf"arranges?|charge|buys?|gets?)\b|{_COLLEAGUE}[^.!?]*\?"
+            rf"{_WHO}[^.!?]*{_DOES}[^.!?]*\?|\b(?:need|know|tell|say|specify|confirm)\b[^.!?]*{_WHO}[^.!?]*{_DOES}|"
+            rf"{_COLLEAGUE}[^.!?]*\?"
         ),
         strayed=(
             r"\b(?:owners?|assignee)\b|"
-            rf"{_WHO}[^.!?]*\b(?:owns?|responsible|assign\w*|task|in charge|take care|do this|do it|handles?|decides?|ask)\b"
+            rf"{_WHO} (?:is|are|should|will|would|can|shall|owns?|does|takes?)\b[^.!?]*"
+            r"\b(?:own|responsible|assign\w*|task|in charge|take care|do this|do it|handle)\b"
         ),
     ),
     Topic.DATE: _Signs(
@@ -163,6 +169,11 @@ def asks_for(topic: Topic, answer: str) -> bool:
     return found(_SIGNS[topic].wanted, answer)
 
 
+def questions(answer: str) -> list[str]:
+    """Return the sentences of an answer that end with a question mark."""
+    return re.findall(r"[^.!?]*\?", answer)
+
+
 def strays_to(answer: str) -> set[Topic]:
-    """Return what an answer asks for beyond doubt."""
+    """Return what an answer asks for, as far as no honest question for another topic would be put so."""
     return {topic for topic, signs in _SIGNS.items() if found(signs.strayed, answer)}

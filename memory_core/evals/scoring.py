@@ -7,7 +7,7 @@ from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from memory_core.evals.asking import asks_for, strays_to
+from memory_core.evals.asking import asks_for, questions, strays_to
 from memory_core.evals.case import Case, ExpectedCall
 from memory_core.evals.claims import claims_to_have_acted
 from memory_core.evals.matching import all_match, assigned, found, plain
@@ -116,18 +116,17 @@ def answer(case: Case, seen: Observed) -> bool:
 def answered(case: Case, said: str) -> bool:
     """Say whether an answer says and asks all it has to, and nothing it may not.
 
-    Where nothing is to be called, it may neither claim that something was done nor ask for what is not missing.
+    Where nothing is to be called, it may not claim that something was done, and asks for what is missing and nothing else.
     """
     expected = case.expect.answer
     if not case.expect.calls:
-        near = {*expected.may_ask, *([expected.asks] if expected.asks else [])}
-        if claims_to_have_acted(said) or strays_to(said) - near:
+        if claims_to_have_acted(said):
             return False
-    return (
-        all(found(one, said) for one in expected.says)
-        and not any(found(one, said) for one in expected.never)
-        and (expected.asks is None or asks_for(expected.asks, said))
-    )
+        if expected.asks is None and any(map(strays_to, questions(said))):
+            return False
+    if expected.asks and not (asks_for(expected.asks, said) and strays_to(said) <= {expected.asks, *expected.may_ask}):
+        return False
+    return all(found(one, said) for one in expected.says) and not any(found(one, said) for one in expected.never)
 
 
 def _options(case: Case, seen: Observed) -> list[list[int]]:
