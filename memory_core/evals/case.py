@@ -30,7 +30,7 @@ class CaseMemory(_Part):
     origin: Origin
     author: str
     days_ago: int = Field(ge=0, le=89)
-    special: Literal["hostile", "stale"] | None = Field(default=None, alias="is")
+    special: Literal["hostile", "stale"] | None = Field(default=None, alias="is")  # for the reader; a test counts them
 
 
 class CaseDocument(_Part):
