@@ -549,6 +549,16 @@ def test_another_seed_another_model_or_another_setting_is_another_evaluation(
     assert len(execute(database, "SELECT 1 FROM evaluation WHERE ended_at IS NULL")) == 6
 
 
+def test_a_model_outside_is_tried_with_everything_since_its_people_are_invented(
+    run: Run, database: Database, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("MODEL_OUTSIDE", "true")
+    assert any("observation" in {one.kind for one in case.memories} for case in suites()["screening"].cases)
+    status, out, err = run("eval", "--agent", "screening", "--json", "--by", "user:maria")
+    assert (status, err) == (0, "")
+    assert of_cases(json.loads(out), "screening")["pass_at_1"]["value"] == 1
+
+
 def test_an_evaluation_is_the_organisations_own(run: Run, database: Database, recorded: Callable[[str], None]) -> None:
     recorded("+++++")
     execute(database, "INSERT INTO organisation VALUES ('acme-corp')")
