@@ -251,6 +251,9 @@ class _Run:
             raise RunEnded(Termination.CANCELLED, GAVE_UP) from None
         except GatewayError as error:
             raise RunEnded(error.code, in_plain_words(type(error))) from None
+        except Refused:  # by the gateway, of what is not let leave any more since it was looked at here
+            self._require_nothing_withdrawn()
+            raise
 
     def _carry_out(self, reply: Reply) -> None:
         calls = reply.tool_calls

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from datetime import UTC, datetime
 from itertools import chain, count, repeat
 from pathlib import Path
+from typing import Any
 
 import pytest
 from agent_bench import TODAY, Bench, Watched, agent, calls, says, workspaces
@@ -27,7 +28,8 @@ from memory_core.cli import parser
 from memory_core.config import Settings, settings
 from memory_core.db.workspace import Workspace
 from memory_core.doctor import diagnosis
-from memory_core.evals.scripted import ScriptedModel
+from memory_core.errors import Refusal
+from memory_core.evals.scripted import ScriptedModel, ScriptedStream
 from memory_core.gateway.conversation import Message, Role
 from memory_core.leaving import EVERYTHING_MAY_BE_SENT, Leaving, leaving_of
 from memory_core.model import Kind as MemoryKind
@@ -185,6 +187,23 @@ def test_a_run_that_was_sent_an_observation_ends_when_it_is_not_let_leave_any_mo
     assert run.termination == Termination.CANCELLED
     assert run.detail == "1 memory that it was shown or had written may not be shown any more"
     assert len(model.how) == 1
+
+
+def test_a_run_whose_observations_the_gateway_refuses_in_that_moment_ends_as_if_it_had_seen_it_itself(
+    bench: Bench, desk: PrivacyDesk
+) -> None:
+    let(desk, leave=True)
+
+    class Late(ScriptedModel):
+        """Is asked in the moment in which the allowance is taken back, as the gateway then finds."""
+
+        def stream(self, messages: Sequence[Message], **how: Any) -> ScriptedStream:
+            let(desk, leave=False)
+            raise Refused(Refusal(rule="observations_stay", field="messages", reason="may not leave"))
+
+    run = bench.run(model=Late([says()]))
+    assert run.termination == Termination.CANCELLED
+    assert run.detail == "1 memory that it was shown or had written may not be shown any more"
 
 
 def test_what_may_leave_no_more_and_what_is_restricted_are_counted_together(bench: Bench, desk: PrivacyDesk) -> None:
