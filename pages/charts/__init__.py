@@ -6,6 +6,8 @@ import plotly.graph_objects as go
 import streamlit as st
 
 BLUE, AMBER, RED, GREEN, GREY = "#3d8fb8", "#c98a1b", "#d1495b", "#4c9f70", "#8a8f98"
+NARROWEST = 350  # pixels
+AT_THE_TOP = {"yref": "container", "y": 1, "yanchor": "top", "pad": {"t": 12}}
 
 
 def titled(chart: go.Figure, *, title: str, x: str, y: str, height: int = 300) -> go.Figure:
@@ -21,6 +23,18 @@ def titled(chart: go.Figure, *, title: str, x: str, y: str, height: int = 300) -
         margin={"l": 0, "r": 8, "b": 0, "t": 72},
         legend={"orientation": "h", "y": 1.02, "yanchor": "bottom", "x": 0, "title": None},
         hovermode="closest",
+    )
+
+
+def with_names_below(chart: go.Figure) -> go.Figure:
+    """Put the names under the chart, whose height is that of what is drawn: beside the title a telephone has no room."""
+    widths = [44 + 7 * len(trace.name) for trace in chart.data]
+    below = 64 + 20 * (1 if sum(widths) <= NARROWEST else len(widths))
+    return chart.update_layout(
+        height=48 + chart.layout.height + below,
+        margin={"t": 48, "b": below},
+        title=AT_THE_TOP,
+        legend={"xref": "container", "yref": "container", "y": 0, "yanchor": "bottom", "traceorder": "normal"},
     )
 
 

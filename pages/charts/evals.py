@@ -13,7 +13,7 @@ from memory_core.characters import shown_whole
 from memory_core.evals.statistics import AgentScore, CaseScore, Interval, kinds_of
 from memory_core.evals.suite_report import passes
 from memory_core.run_records import Termination
-from pages.charts import AMBER, BLUE, GREEN, GREY, RED, titled
+from pages.charts import AMBER, AT_THE_TOP, BLUE, GREEN, GREY, RED, titled, with_names_below
 from pages.evals.words import short_names
 
 # From none to all: told apart also by who cannot tell red from green, and black is legible on each.
@@ -29,9 +29,8 @@ ENDED = {
 NOT_THE_MODELS = (GREY, ".")
 LINES = (BLUE, AMBER, GREEN, RED, "#7d5ba6", "#1d9a9a", "#b0679b", GREY)
 SYMBOLS = ("circle", "diamond", "square", "triangle-up", "triangle-down", "pentagon", "star", "hexagon")
-ROW, NARROWEST = 34, 350  # pixels
+ROW = 34  # pixels
 LONGEST_AGENT = 24  # characters: a longer name leaves the cells no room
-AT_THE_TOP = {"yref": "container", "y": 1, "yanchor": "top", "pad": {"t": 12}}
 
 
 def by_case(cases: Sequence[CaseScore]) -> go.Figure:
@@ -92,7 +91,7 @@ def endings(scored: Sequence[AgentScore]) -> go.Figure:
     chart.update_yaxes(autorange="reversed")
     chart.update_xaxes(tickformat=",d")
     titled(chart, title="How the trials ended", x="Trials", y="Agent", height=ROW * len(scored))
-    return _with_names_below(chart).update_layout(barmode="stack")
+    return with_names_below(chart).update_layout(barmode="stack")
 
 
 def side_by_side(both: Mapping[str, Sequence[AgentScore]]) -> go.Figure:
@@ -116,7 +115,7 @@ def side_by_side(both: Mapping[str, Sequence[AgentScore]]) -> go.Figure:
     chart.update_yaxes(categoryorder="array", categoryarray=[labels[agent] for agent in agents], autorange="reversed")
     title = "pass@1 by agent (95 % interval)"
     titled(chart, title=title, x="Judged trials that passed (%)", y="Agent", height=ROW * len(agents))
-    return _with_names_below(chart).update_layout(scattermode="group", scattergap=0.5)
+    return with_names_below(chart).update_layout(scattermode="group", scattergap=0.5)
 
 
 def over_time(points: Mapping[str, Sequence[tuple[datetime, Interval, bool, str]]]) -> go.Figure:
@@ -146,19 +145,7 @@ def over_time(points: Mapping[str, Sequence[tuple[datetime, Interval, bool, str]
     chart.update_yaxes(range=[-2, 102], dtick=25)
     title = "pass@1 by date (95 % interval)"
     titled(chart, title=title, x="Evaluation began (UTC)", y="Judged trials that passed (%)", height=280)
-    return _with_names_below(chart)
-
-
-def _with_names_below(chart: go.Figure) -> go.Figure:
-    """Put the names under the chart, whose height is that of what is drawn: beside the title a telephone has no room."""
-    widths = [44 + 7 * len(trace.name) for trace in chart.data]
-    below = 64 + 20 * (1 if sum(widths) <= NARROWEST else len(widths))
-    return chart.update_layout(
-        height=48 + chart.layout.height + below,
-        margin={"t": 48, "b": below},
-        title=AT_THE_TOP,
-        legend={"xref": "container", "yref": "container", "y": 0, "yanchor": "bottom", "traceorder": "normal"},
-    )
+    return with_names_below(chart)
 
 
 def _placed(cases: Sequence[CaseScore]) -> Mapping[tuple[str, tuple[str, int]], CaseScore]:

@@ -9,7 +9,7 @@ import plotly.graph_objects as go
 
 from memory_core.run_steps import Step, StepKind, StepState
 from memory_core.units import in_time
-from pages.charts import AMBER, BLUE, GREEN, RED, titled
+from pages.charts import AMBER, BLUE, GREEN, RED, titled, with_names_below
 from pages.runs.words import named, outcome_of, shortly
 
 VIOLET = "#7d5ba6"
@@ -25,12 +25,11 @@ DRAWN = {
 }
 MOST_STEPS = 60  # that are drawn
 LONGEST_NAME = 18
-LONGEST_ID = 40  # of a run, in the title
 LEAST_WIDTH = 0.004  # of the whole, so that a short step is seen
 LEAST_HATCHED = 0.02  # … so that what is hatched is seen to be: what failed sooner is a mark
 
 
-def timeline(steps: Sequence[Step], *, until_ms: float | None, run_id: str | None = None) -> go.Figure:
+def timeline(steps: Sequence[Step], *, until_ms: float | None) -> go.Figure:
     """Return a run's steps one under the other over the time since its start; `until_ms` is when it ended, if that is known."""
     labels = [f"{number} {_short(shortly(one))}" for number, one in enumerate(steps, start=1)]
     whole = max([until_ms or 0.0, 1.0, *(one.since_ms + (one.took_ms or 0.0) for one in steps)])
@@ -76,16 +75,16 @@ def timeline(steps: Sequence[Step], *, until_ms: float | None, run_id: str | Non
     chart.update_yaxes(categoryorder="array", categoryarray=labels, autorange="reversed", type="category")
     # With room for what is written behind a bar, and for a mark at the very start.
     chart.update_xaxes(range=[-whole * 0.02 / 1000, whole * 1.25 / 1000], tickformat=",", nticks=8)
-    height = 150 + 26 * len(steps)
+    height = 60 + 26 * len(steps)
     titled(
         chart,
-        title=f"Steps of {f'run {_short(run_id, LONGEST_ID)}' if run_id else 'the run'} over time",
+        title="Steps over time",
         x="Since its start (s)",
         y="Step",
         height=height,
     )
     chart.update_yaxes(title_standoff=24)  # beside the longest name, and not on it
-    return chart.update_layout(barmode="overlay", bargap=0.25, showlegend=True)
+    return with_names_below(chart.update_layout(barmode="overlay", bargap=0.25, showlegend=True))
 
 
 def _is_mark(one: Step, whole_ms: float) -> bool:

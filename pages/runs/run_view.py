@@ -258,7 +258,7 @@ def in_time_order(run: RunTrace) -> None:
     start = done[0].at - timedelta(milliseconds=done[0].since_ms)
     until = run.facts.ended_at if run.facts else None
     until_ms = (until - start) / timedelta(milliseconds=1) if until and len(drawn) == len(done) else None
-    shown(charts.timeline(drawn, until_ms=until_ms, run_id=run.run_id), key="timeline")
+    shown(charts.timeline(drawn, until_ms=until_ms), key="timeline")
     if len(drawn) < len(done):
         st.caption(f"The first {len(drawn):,} of its {len(done):,} steps are drawn; all of them are listed.")
     if run.older_recalls or run.newer_recalls:
