@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import replace
+from functools import partial
 from uuid import UUID
 
 from memory_core.config import Settings
-from memory_core.db import database
+from memory_core.db import database, rankings
 from memory_core.db.engine import organisation_transaction
 from memory_core.errors import Refusal, Refused
 from memory_core.leaving import what_may_leave
@@ -60,7 +61,8 @@ def preview(
         )
         if isinstance(asked, Refusal):  # before names are left out, by whose length it would say more
             raise Refused(asked)
-        query = pseudonyms.question(query)[:MAX_QUERY]
+        with organisation_transaction(engine, org_id) as connection:
+            query = pseudonyms.question(query, stems=partial(rankings.stems, connection))[:MAX_QUERY]
         subject = _meant(subject, pseudonyms)
     with MemoryStore.open(org_id, settings=settings) as store:
         leaving = what_may_leave(engine, org_id, settings)

@@ -12,6 +12,9 @@ from memory_core.db.engine import organisation_transaction, wait_shortly_for_loc
 from memory_core.errors import Refusal, Refused
 from memory_core.run_records import RunEnd, RunStart, ToolCallRecord
 
+# A run ends within a second after its deadline: a last call and the end may both have to wait.
+LOCK_LIMIT_S = 0.4
+
 
 class AgentJournal:
     """Records runs, each step in a transaction of its own, so that what was done is known also of a run that was killed.
@@ -36,13 +39,13 @@ class AgentJournal:
     def called(self, run_id: str, call: ToolCallRecord) -> None:
         """Record a tool call of a run that began."""
         with organisation_transaction(self._engine, self._org_id) as connection:
-            wait_shortly_for_locks(connection)  # or the run would pass its deadline
+            wait_shortly_for_locks(connection, limit_s=LOCK_LIMIT_S)
             agent_runs.called(connection, self._org_id, run_id, call, now=self._now())
 
     def end(self, run_id: str, end: RunEnd) -> None:
         """Record how a run ended; one that has an end keeps it."""
         with organisation_transaction(self._engine, self._org_id) as connection:
-            wait_shortly_for_locks(connection)
+            wait_shortly_for_locks(connection, limit_s=LOCK_LIMIT_S)
             agent_runs.end(connection, self._org_id, run_id, end, now=self._now())
 
     def _now(self) -> datetime | None:

@@ -127,9 +127,9 @@ def enter_organisation(connection: Connection, org_id: str, *, switched_off: Seq
     connection.exec_driver_sql(sql.SQL("; ").join([statement, *off]).as_string(None))
 
 
-def wait_shortly_for_locks(connection: Connection) -> None:
-    """Let this transaction wait two seconds for a lock at most: somebody waits for what is recorded in it."""
-    connection.exec_driver_sql("SET LOCAL lock_timeout = '2s'")
+def wait_shortly_for_locks(connection: Connection, *, limit_s: float = 2.0) -> None:
+    """Let this transaction wait so long for a lock at most: somebody waits for what is recorded in it."""
+    connection.exec_driver_sql(f"SET LOCAL lock_timeout = {limit_s * 1000:.0f}")
 
 
 @contextmanager

@@ -12,7 +12,7 @@ from datetime import datetime
 from functools import lru_cache
 from typing import Any
 
-from sqlalchemy import Connection
+from sqlalchemy import Connection, text
 
 from memory_core.db.memories import COLUMNS, memory_of
 from memory_core.db.tables import TYPOGRAPHIC, plain
@@ -266,3 +266,15 @@ SELECT memory.score, {{columns}}, (
 ) AS same_as
 FROM chosen AS memory ORDER BY memory.place
 """
+
+
+_STEMS = text(
+    "SELECT tsvector_to_array(to_tsvector('english', written)) AS found "
+    "FROM unnest(CAST(:texts AS text[])) WITH ORDINALITY AS given (written, place) ORDER BY place"
+)
+
+
+def stems(connection: Connection, texts: Sequence[str]) -> list[frozenset[str]]:
+    """Return for each text what a search for words looks for of it: stems, in lower case, without stop words."""
+    rows = connection.execute(_STEMS, {"texts": list(texts)})
+    return [frozenset(row.found) for row in rows]

@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import hmac
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 
 from memory_core.model import Kind, Memory, Subject
@@ -14,8 +14,10 @@ from memory_core.rules.folding import UNSPACED_RANGES, folded_words
 from memory_core.rules.mentions import STOP, Names
 from memory_core.rules.namesakes import perhaps_named
 
+Stems = Callable[[Sequence[str]], Sequence[frozenset[str]]]
 UNCLEAR = "person-unclear"  # somebody who is known, and which of several is not said
 LEAST_KEY = 16  # bytes
+NAMES_AT_ONCE = 500
 DIGITS = 8  # of a pseudonym: with 10,000 persons two in a hundred sessions have one that means two of them
 _TOKEN = re.compile(rf"[{UNSPACED_RANGES}]+|[^\s{UNSPACED_RANGES}]+")
 _BEFORE = re.compile(r"""["'“‘«„(\[{<*_#/–—-]*""")
@@ -74,20 +76,28 @@ class Pseudonyms:
         """
         return _Replacing(self, perhaps_named(self._persons, [text])).text(text, about)
 
-    def question(self, text: str) -> str:
+    def question(self, text: str, *, stems: Stems) -> str:
         """Return what is to be searched for: persons by the pseudonyms that were typed, and nobody by a name.
 
         A name that was typed finds nothing, since what comes first would say whose it is: no word of one, however short,
-        also with an English ending, as a search for words leaves endings off.
+        nor one that the search takes for it: `stems` says of some texts what it looks for in each.
         """
         replacing = _Replacing(self, perhaps_named(self._persons, [text]))
         typed = set(_PSEUDONYM.findall(text))
         meant = {name: one for one in self._persons if (name := self.of(one)) in typed} if typed else {}
-        words = {word for one in self._persons for name in _names(one) for word in folded_words(name)[0]}
+        names = [name for one in self._persons for name in _names(one)]
+        words = {word for name in names for word in folded_words(name)[0]}
+        joined = [" ".join(names[at : at + NAMES_AT_ONCE]) for at in range(0, len(names), NAMES_AT_ONCE)]
+        looked_for = frozenset[str]().union(*stems(joined)) if joined else frozenset[str]()
+        asked_words = list(dict.fromkeys(_WORD.findall(text)))
+        stem = dict(zip(asked_words, stems(asked_words), strict=True)) if asked_words else {}
+
+        def is_a_names(word: str) -> bool:
+            return not words.isdisjoint(folded_words(word)[0]) or not looked_for.isdisjoint(stem.get(word, ()))
 
         def without_names(piece: str) -> str:
             said = _REPLACED.sub("", replacing.text(piece, None))
-            return _WORD.sub(lambda found: "" if _is_of(found.group(), words) else found.group(), said)
+            return _WORD.sub(lambda found: "" if is_a_names(found.group()) else found.group(), said)
 
         pieces, at = [], 0
         for found in _PSEUDONYM.finditer(text):
@@ -156,19 +166,14 @@ def _names(person: Subject) -> list[str]:
     return [name for name in (person.label, *person.aliases, person.id) if name]
 
 
-def _is_of(word: str, names: set[str]) -> bool:
-    """Say whether a word is one of names', as it is or with an ending."""
-    return any(
-        folded[:end] in names and folded[end:] in _ENDINGS
-        for folded in folded_words(word)[0]
-        for end in range(1, len(folded) + 1)
-    )
-
-
 def _short_parts(person: Subject) -> set[str]:
     """Return the words of a person's names that `Names` finds nobody by, as they may be written."""
     words = {word for name in (person.label, *person.aliases) if name for word in _WORD.findall(name)}
-    short = {word for word in words if sum(map(str.isalpha, word)) < 3 or word.casefold() in STOP}
+    short = {
+        word
+        for word in words
+        if sum(map(str.isalpha, plain := "".join(folded_words(word)[0]))) < 3 or plain in STOP  # as `Names` folds it
+    }
     return {form for word in short for form in (word, word.title(), word.upper()) if form[0].isupper()}
 
 

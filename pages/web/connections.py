@@ -8,6 +8,7 @@ from collections.abc import Iterable
 from contextlib import suppress
 from typing import Any
 
+import h11
 from uvicorn.protocols.http.h11_impl import H11Protocol
 
 MOST_OF_ONE = 200  # of an address: a browser has a few for each tab
@@ -30,6 +31,11 @@ class Connection(H11Protocol):
         host = self.client[0] if self.client else ""
         if not is_proxy(host, self.config.forwarded_allow_ips) and self._of(host) > self.most_of_one:
             transport.close()
+
+    def handle_websocket_upgrade(self, event: h11.Request) -> None:
+        """Hand the connection on to a page that listens on it: it has asked, and may be silent for hours."""
+        self._silent.cancel()
+        super().handle_websocket_upgrade(event)
 
     def connection_lost(self, exc: Exception | None) -> None:
         """Let go of what is kept of it."""

@@ -1411,3 +1411,18 @@ def test_two_runs_at_once_keep_to_their_own_workspaces(bench: Bench, database: D
 def test_a_prompt_is_asked_as_it_is(bench: Bench) -> None:
     for prompt in (PROMPT, ATTACK, "  spaced  "):
         assert bench.run(says(), prompt=prompt).messages[-2].content == prompt
+
+
+def test_a_run_whose_records_are_locked_ends_within_a_second_after_its_deadline(
+    bench: Bench, database: Database
+) -> None:
+    with database.connect() as somebody:
+
+        def locking(context: Context) -> str:
+            """Lock the table of runs, as somebody who changes it by hand does."""
+            somebody.execute("LOCK TABLE agent_run IN ACCESS EXCLUSIVE MODE")
+            return "done"
+
+        with taking(0.2 + SLACK_S), suppress(DatabaseBusy):
+            bench.run(calls("locking"), says(), deadline_s=0.2, tools=with_tools(locking), offered=("locking",))
+        somebody.rollback()

@@ -6,13 +6,16 @@ import socket
 import threading
 import time
 from collections.abc import Iterator
-from contextlib import ExitStack
+from contextlib import ExitStack, suppress
 
 import httpx
 import pytest
 import uvicorn
 from starlette.responses import PlainTextResponse
+from starlette.types import Receive, Scope, Send
+from starlette.websockets import WebSocket, WebSocketDisconnect
 from waiting import until
+from websockets.sync.client import connect
 
 from pages.web.connections import Connection, is_proxy
 
@@ -22,11 +25,29 @@ class Few(Connection):
     silent_s = 1.5
 
 
+async def answering(scope: Scope, receive: Receive, send: Send) -> None:
+    """Answer with a word; say back on a WebSocket what is said there."""
+    if scope["type"] == "http":
+        await PlainTextResponse("inside")(scope, receive, send)
+        return
+    socket_ = WebSocket(scope, receive, send)
+    await socket_.accept()
+    with suppress(WebSocketDisconnect):
+        while True:
+            await socket_.send_text(await socket_.receive_text())
+
+
 @pytest.fixture(params=["10.9.9.9", "127.0.0.0/8"], ids=["a stranger", "a proxy"])
 def served(request: pytest.FixtureRequest) -> Iterator[tuple[int, bool]]:
     """The port of a server, and whether whoever is on this machine is its proxy."""
     config = uvicorn.Config(
-        PlainTextResponse("inside"), port=0, http=Few, log_level="warning", forwarded_allow_ips=request.param
+        answering,
+        port=0,
+        http=Few,
+        ws="websockets-sansio",
+        log_level="warning",
+        forwarded_allow_ips=request.param,
+        lifespan="off",
     )
     server = uvicorn.Server(config)
     thread = threading.Thread(target=server.run)
@@ -74,6 +95,15 @@ def test_one_on_which_nothing_is_asked_is_closed_and_one_that_asks_is_kept(serve
             assert is_closed(one)
         assert asking.get("/").text == "inside"
     assert httpx.get(f"http://127.0.0.1:{port}/").text == "inside"
+
+
+def test_a_page_may_listen_on_its_connection_for_as_long_as_it_likes(served: tuple[int, bool]) -> None:
+    port, _ = served
+    with connect(f"ws://127.0.0.1:{port}/") as page:
+        with pytest.raises(TimeoutError):
+            page.recv(timeout=2 * Few.silent_s)
+        page.send("still here?")
+        assert page.recv(timeout=5) == "still here?"
 
 
 @pytest.mark.parametrize(

@@ -184,6 +184,32 @@ def test_where_it_is_required_nobody_is_found_by_a_name_and_who_was_seen_is_by_t
     assert store.recall("what of Ben", run_id="r-9", ranking="lexical").memories[0].score
 
 
+@pytest.mark.parametrize(
+    ("label", "asked"),
+    [
+        ("Marie Curtain", "mary"),
+        ("Tom Price", "pricing"),
+        ("Farid Haddad", "haddadingly"),
+        ("Ada Berg", "Berge"),
+        ("Zoë Okafor", "Okaforation"),
+        ("Nelly Roe", "nellie"),
+        ("Ana Mendes", "mend"),
+        ("Burning Roe", "burn"),
+        ("Hayes Roe", "hay"),
+        ("Sophie Roe", "sophy"),
+        ("Bo Li", "li"),
+    ],
+)
+def test_no_word_that_the_search_takes_for_a_name_finds_anybody(
+    label: str, asked: str, look: Look, required: PrivacyDesk, store: MemoryStore
+) -> None:
+    surname = label.rsplit(maxsplit=1)[-1] if label.rsplit(maxsplit=1)[-1] != "Roe" else label.split(maxsplit=1)[0]
+    observe(store, f"{surname} prefers tea.", subject=Subject("candidate", "c-90", label))
+    assert store.recall(asked, run_id="r-9", ranking="lexical").memories[0].score or label == "Bo Li"
+    assert not look(asked, limit=1, ranking="lexical").memories[0].score
+    assert look("tea, preferring it", limit=1, ranking="lexical").memories[0].score
+
+
 def test_where_it_is_required_a_preview_is_about_a_person_by_their_pseudonym_only(
     look: Look, required: PrivacyDesk
 ) -> None:
