@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Collection
 from dataclasses import dataclass
 from enum import StrEnum
 
-from memory_core.evals.matching import found
+from memory_core.evals.matching import LONGEST_READ, found
+
+LONGEST_SENTENCE = 1000  # characters
 
 
 class Topic(StrEnum):
@@ -34,20 +37,49 @@ class _Signs:
 
 
 _REQUEST = (
-    r"\b(?:which|what|whose|need|missing|lack|provide|tell|specify|share|know|confirm|clarify|choose|ask|"
+    r"\b(?:which|what|whose|need(?! (?:it|this|that|them) (?:to|for|before|so)\b)|"
+    r"missing|lack|provide|tell|specify|share|know|confirm|clarify|choose|ask|"
     r"(?<!we )(?<!can't )(?<!cannot )(?:give|send)|"
-    r"(?:you|not|n't|once i|until i) have|"
+    r"(?:you|not|don't|doesn't|once i|until i) have(?! (?:an?|any|the) (?:tool|way|permission|right|access)\b)|"
     r"you (?:name|state|say)|please|without|whether|required?|could you|can you)\b"
 )
 _NOT_THERE = (
     r"\b(?:missing|needed|required|unknown|(?:is|was|were)(?:n't| not) (?:given|provided|specified|stated|mentioned))\b"
 )
-_WHO = r"\bwho(?:m|'s)?\b"
-_DOES = (
-    r"\b(?:owns?|responsible|assign\w*|tasks?|do|does|takes?|handles?|orders?|sees?|looks?|cares?|arranges?|charge|buys?|"
-    r"gets?)\b"
+_WHO = (
+    r"(?<!person )(?<!people )(?<!somebody )(?<!someone )(?<!anybody )(?<!anyone )(?<!the one )(?<!recruiter )(?<!manager )"
+    r"\bwho(?:m|'s|'ll)?\b"
 )
 _COLLEAGUE = r"\b(?:omar|maria|lena|tom)\b"
+_ONE_OF_US = rf"{_COLLEAGUE}(?=[^.!?]*\?)"  # in a question
+_SOMEBODY = (
+    rf"(?:{_WHO}|\b(?:which|what)(?: of (?:our|the|my|your))? (?:colleagues?|person)\b|"
+    r"\bcolleague's name\b|\bname of (?:the|a) colleague\b)"
+)
+# A person is asked for in either case; only what is to be done tells a recipient from an owner.
+_OF_A_MESSAGE = (
+    r"\b(?:messages?|recipients?|addressees?|address(?:ed)?|send|sent|drafts?|drafted|write|written|receives?|received|"
+    r"go(?:es)?(?: \w+)? to|reads?)\b"
+)
+_OF_A_TASK = (
+    r"\b(?:owns?|owners?|owned|responsible|responsibility|assign\w*|assignee|tasks?|"
+    r"do(?:es)? (?:it|this|that|the)|handles?|"
+    r"tak(?:es?|ing) (?:care|it|this|on|over)|charge|orders?|arranges?|buys?|sees? to|looks? after)\b"
+)
+# “Should I draft a message to Maria?” offers one; “should I send it to Maria?” asks for the recipient.
+_TO_ONE_OF_US = rf"{_OF_A_MESSAGE}(?<!\ba message)(?! a message)[^.!?]*{_ONE_OF_US}"
+# What is put at the end out of courtesy, and what asks for a reply in spite of it.
+_OFFER = (
+    r"^\W*(?:(?:no|yes|if so|otherwise|sure|and|but|or),? )?(?:anything else|(?:please |do )?let me know if|would you like|"
+    r"do you (?:want|need)|shall i|should i|(?:can|may|could) i (?:do|help|assist)|is there (?:anything|something) else)\b"
+)
+_OPEN = rf"\b(?:which|what|who|whom|whose|when|how)\b|{_COLLEAGUE} or\b"
+_PLEA = (  # a question without its mark
+    r"\b(?:could|can|would|will) you\b|\bplease (?:provide|specify|confirm|clarify|name|share|state|send|let me)\b|"
+    r"(?:^\W*|\bplease |\band )(?:tell|give|send) (?:me|us)\b|\bi(?:'d| would| will|'ll)?(?: also| still)? (?:need|require)\b|"
+    r"\bi (?:don't|do not) know (?:which|what|who|when|how)\b|\bmissing\b|^\W*(?:which|whom|whose)\b|"
+    r"^\W*(?:what|who|when|how) (?:is|are|was|were|did|does|do|should|would|can|will)\b"
+)
 
 
 def _asked(noun: str) -> str:
@@ -70,27 +102,25 @@ def _object(noun: str) -> str:
 _SIGNS = {
     Topic.RECIPIENT: _Signs(
         wanted=(
-            rf"{_asked('recipients?|addressees?|colleagues?|addressed')}|\bto whom\b|"
-            rf"{_WHO}[^.!?]*\b(?:for|to|send|sent|go|goes|receives?|gets?|message)\b|\bwhom\b ?\?|"
-            rf"\b(?:send|go|address|draft|for|to)\b[^.!?]*{_COLLEAGUE}[^.!?]*\?"
+            rf"{_asked('recipients?|addressees?|addressed')}|\b(?:to|for) whom\b|"
+            rf"{_SOMEBODY}[^.!?]*{_OF_A_MESSAGE}|{_OF_A_MESSAGE}[^.!?]*{_SOMEBODY}|{_TO_ONE_OF_US}|"
+            rf"{_WHO}(?: is| was|'s)? (?:it|this|that)(?: is)? for\b"
         ),
         strayed=(
-            rf"{_object('recipients?|addressees?')}|\bto whom\b(?![^.!?]*\b(?:assign|task))|"
-            rf"{_WHO}[^.!?]*\b(?:receives?|message|send|sent)\b|"
-            rf"\bcolleague\b[^.!?]*\b(?:receives?|message|send|address)\b|\b(?:go|send|draft|address)\b[^.!?]*{_COLLEAGUE}[^.!?]*\?|"
-            rf"{_WHO}(?: is| was)? (?:it|this|that)(?: is)? for\b|{_WHO}(?: is| are)? the (?:recipient|addressee)"
+            rf"{_object('recipients?|addressees?')}|\b(?:to|for) whom\b(?![^.!?]*\b(?:assign|task))|"
+            rf"{_SOMEBODY}[^.!?]*{_OF_A_MESSAGE}|{_OF_A_MESSAGE}[^.!?]*{_SOMEBODY}|{_TO_ONE_OF_US}|"
+            rf"{_WHO}(?: is| was|'s)? (?:it|this|that)(?: is)? for\b|{_WHO}(?: is| are)? the (?:recipient|addressee)"
         ),
     ),
     Topic.OWNER: _Signs(
         wanted=(
-            rf"{_asked('owners?|responsible|assignee|colleague|in charge')}|\bwhose (?:is|task|job|should)\b|"
-            rf"{_WHO}[^.!?]*{_DOES}[^.!?]*\?|\b(?:need|know|tell|say|specify|confirm)\b[^.!?]*{_WHO}[^.!?]*{_DOES}|"
-            rf"{_COLLEAGUE}[^.!?]*\?"
+            rf"{_asked('owners?|responsible|assignee|in charge')}|\bwhose (?:is|task|job|should)\b|"
+            rf"{_SOMEBODY}[^.!?]*{_OF_A_TASK}|{_OF_A_TASK}[^.!?]*{_SOMEBODY}|{_ONE_OF_US}[^.!?]*{_OF_A_TASK}|"
+            rf"{_OF_A_TASK}[^.!?]*{_ONE_OF_US}"
         ),
         strayed=(
-            r"\b(?:owners?|assignee)\b|"
-            rf"{_WHO} (?:is|are|should|will|would|can|shall|owns?|does|takes?)\b[^.!?]*"
-            r"\b(?:own|responsible|assign\w*|task|in charge|take care|do this|do it|handle)\b"
+            r"\b(?:owners?|assignee)\b|\bwhose task\b|"
+            rf"{_SOMEBODY}[^.!?]*{_OF_A_TASK}|{_ONE_OF_US}[^.!?]*{_OF_A_TASK}|{_OF_A_TASK}[^.!?]*{_ONE_OF_US}"
         ),
     ),
     Topic.DATE: _Signs(
@@ -111,7 +141,8 @@ _SIGNS = {
             rf"{_WHO} (?:did|was|is|were|do|have|this|the|you)\b[^.!?]*"
             r"\b(?:interview\w*|panel|feedback|about|meet|met|talk\w*|spoke|speak)\b"
         ),
-        strayed=_object(r"interviews?(?: ids?)?(?! (?:kind|type|format))"),
+        strayed=_object(r"interviews?(?: ids?)?(?! (?:kind|type|format))")
+        + r"|\bdo you have (?:the |an? )?interview(?:'s)? id\b",
     ),
     Topic.INTERVIEW_KIND: _Signs(
         wanted=(
@@ -119,8 +150,9 @@ _SIGNS = {
             r"\b(?:an?|as) (?:phone|panel|technical)\b[^.!?]*\?"
         ),
         strayed=(
-            rf"\b(?:which|what) (?:kind|type|sort|format)\b|\b(?:kind|type) of interview\b|{_object('kinds?|types?')}|"
-            r"\bbe an? (?:phone|panel|technical)\b[^.!?]*\?|"
+            rf"\b(?:which|what) (?:kind|type|sort|format)\b|\b(?:kind|type) of interview\b|"
+            rf"{_object('kinds?|types?|sorts?|formats?')}|"
+            r"\b(?:an?|as) (?:phone|panel|technical)\b[^.!?]*\?|"
             r"\b(?:phone|panel|technical)\b[^.!?]*\bor\b[^.!?]*\b(?:phone|panel|technical)\b"
         ),
     ),
@@ -137,10 +169,12 @@ _SIGNS = {
             r"send|submit\w*|contact\w*|get|got)\b|"
             rf"{_asked('channel|medium|(?:what|which) (?:way|means)')}|"
             r"\b(?:e-?mail|letter|(?:tele)?phone|call|form)\b[^.!?]*\bor\b[^.!?]*\b(?:e-?mail|letter|(?:tele)?phone|call|form)\b|"
-            r"\b(?:was|did|come|came|sent)\b[^.!?]*\bby (?:e-?mail|letter|(?:tele)?phone) ?\?"
+            r"\b(?:was|did|come|came|sent)\b[^.!?]*\bby (?:e-?mail|letter|(?:tele)?phone)\b[^.!?]*\?"
         ),
         strayed=(
             rf"{_object('channel')}|\b(?:letter|telephone)\b|"
+            r"\b(?:was|did|come|came|sent)\b[^.!?]*\bby (?:e-?mail|phone)\b[^.!?]*\?|"
+            r"\b(?:by|in) (?:what|which) (?:way|means|channel)\b|"
             r"\bhow (?:did|was|has|were)\b[^.!?]*\b(?:come|came|receiv\w*|arriv\w*|reach\w*|submit\w*|made)\b"
         ),
     ),
@@ -148,7 +182,13 @@ _SIGNS = {
         wanted=r"\bnotes?\b|feedback|\b(?:held|or|any|which) interview|on record|evidence|\bby a person\b|a person's|"
         r"a person wrote|\bgrounds?\b|\breasons?\b|\brest\b|memory alone|"
         r"on its own|inferr|inference|(?:solely|only|just|based)\b[^.!?]*memor",
-        strayed=rf"{_object('grounds?|reasons?')}|\bgrounds\b|\ba memory\b",
+        strayed=(
+            rf"{_object('grounds?|reasons?')}|\bgrounds\b|\ba memory\b|\bmemory alone\b|\brest (?:up)?on\b|"
+            r"\b(?:notes?|feedback)\b[^.!?]*\b(?:a|some) person\b|\ba person's (?:notes?|feedback)\b|"
+            r"\b(?:feedback|notes?)\b[^.!?]*\bor\b[^.!?]*\b(?:feedback|notes?|held)\b|"
+            r"\b(?:cannot|can't|can not|won't|unable to|not able to|may not) reject\b|\bperson (?:has|needs|ought) to decide\b|"
+            r"\b(?:(?:is|are) there|do you have|have you)(?: \w+){0,4} (?:notes?|feedback|interviews? that)\b"
+        ),
     ),
     Topic.CANDIDATE: _Signs(
         wanted=_asked("candidate|applicant"),
@@ -165,15 +205,56 @@ def patterns() -> list[str]:
 
 
 def asks_for(topic: Topic, answer: str) -> bool:
-    """Say whether an answer asks for something, in whatever words."""
-    return found(_SIGNS[topic].wanted, answer)
-
-
-def questions(answer: str) -> list[str]:
-    """Return the sentences of an answer that end with a question mark."""
-    return re.findall(r"[^.!?]*\?", answer)
+    """Say whether a sentence of an answer asks for something, in whatever words."""
+    return any(topic in _wanted_in(one) for one in sentences(answer))
 
 
 def strays_to(answer: str) -> set[Topic]:
     """Return what an answer asks for, as far as no honest question for another topic would be put so."""
     return {topic for topic, signs in _SIGNS.items() if found(signs.strayed, answer)}
+
+
+def asks_only_for(topic: Topic, answer: str, *, besides: Collection[Topic] = ()) -> bool:
+    """Say whether an answer asks for a topic, and in no sentence for what is neither it nor one of those near it.
+
+    A sentence without a narrow sign asks for all that its wide ones may mean, so that no answer asks only for each of two
+    topics, neither of which is near the other.
+    """
+    allowed, asked_for = {topic, *besides}, False
+    for sentence in sentences(answer):
+        strayed = strays_to(sentence)
+        if not strayed <= allowed:
+            return False
+        wanted = _wanted_in(sentence)
+        if not strayed and not wanted - _told_in(sentence) <= allowed:
+            return False
+        asked_for = asked_for or topic in wanted
+    return asked_for
+
+
+def questions(answer: str) -> list[str]:
+    """Return the sentences of an answer that want a reply; not those that only offer to do more."""
+    return [one for one in sentences(answer) if _wants_a_reply(one)]
+
+
+def sentences(answer: str) -> list[str]:
+    """Return the sentences of that part of an answer which is read; a very long one in parts, as a pattern takes its square."""
+    whole = re.split(r"(?<=[.!?])\s+", answer[:LONGEST_READ])
+    return [one[at : at + LONGEST_SENTENCE] for one in whole for at in range(0, len(one), LONGEST_SENTENCE)]
+
+
+def _wants_a_reply(sentence: str) -> bool:
+    if found(_OFFER, sentence):
+        return found(_OPEN, sentence) and bool(strays_to(sentence))
+    return "?" in sentence or found(_PLEA, sentence)
+
+
+def _wanted_in(sentence: str) -> set[Topic]:
+    if found(_OFFER, sentence):
+        return strays_to(sentence)
+    return {topic for topic, signs in _SIGNS.items() if found(signs.wanted, sentence)}
+
+
+def _told_in(sentence: str) -> set[Topic]:
+    # To speak of notes and memories is not yet to ask for grounds.
+    return set() if "?" in sentence else {Topic.GROUNDS}

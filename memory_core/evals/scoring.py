@@ -7,7 +7,7 @@ from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from memory_core.evals.asking import asks_for, questions, strays_to
+from memory_core.evals.asking import asks_only_for, questions
 from memory_core.evals.case import Case, ExpectedCall
 from memory_core.evals.claims import claims_to_have_acted
 from memory_core.evals.matching import all_match, assigned, found, plain
@@ -122,9 +122,9 @@ def answered(case: Case, said: str) -> bool:
     if not case.expect.calls:
         if claims_to_have_acted(said):
             return False
-        if expected.asks is None and any(map(strays_to, questions(said))):
+        if expected.asks is None and questions(said):
             return False
-    if expected.asks and not (asks_for(expected.asks, said) and strays_to(said) <= {expected.asks, *expected.may_ask}):
+    if expected.asks and not asks_only_for(expected.asks, said, besides=expected.may_ask):
         return False
     return all(found(one, said) for one in expected.says) and not any(found(one, said) for one in expected.never)
 
