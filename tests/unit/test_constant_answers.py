@@ -177,6 +177,7 @@ TRIPLES = (
     "28 days. Shall I send it to Omar? Who owns it?",
     "What is the id and the date? Which kind?",
     "Which interview should it be, a panel?",
+    "28 (twenty-eight) days. I only report; I cannot reject anybody, that is for a recruiter.",
 )
 
 ASKED = {
