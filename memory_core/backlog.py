@@ -12,8 +12,9 @@ from sqlalchemy import Engine
 from memory_core.db import organisations, searches
 from memory_core.db.engine import organisation_transaction
 from memory_core.embedders import BATCH, BATCH_LIMIT_S, Guarded, Vector
-from memory_core.embedding import STAYS_HERE, Choice, Unserved, may_be_sent
+from memory_core.embedding import STAYS_HERE, Choice, Unserved
 from memory_core.errors import EmbedderError, EmbedderTimeout, EmbedderUnavailable
+from memory_core.leaving import to_outside
 
 Clock = Callable[[], datetime]
 Progress = Callable[[int, int], None]  # done, of how many
@@ -137,7 +138,7 @@ def _chosen(choose: Choice, pinned: str | None) -> Guarded:
 
 def _require_leave(engine: Engine, org_id: str, embedder: Guarded) -> None:
     """Raise `EmbedderUnavailable` where memories would leave the private network and the organisation has not let them."""
-    if embedder.is_outside and not may_be_sent(engine, org_id):
+    if embedder.is_outside and to_outside(engine, org_id).observations_stay:
         raise EmbedderUnavailable(f"nothing was embedded by {embedder.name}: {STAYS_HERE}; {MEND}")
 
 

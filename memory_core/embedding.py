@@ -5,11 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from sqlalchemy import Engine
-
 from memory_core.config import Settings
-from memory_core.db import safeguards
-from memory_core.db.engine import organisation_transaction
 from memory_core.embedders import OLLAMA_MODEL, Embedder, Guarded, MiniLM, Ollama, answer_within, minilm, on_ollama
 from memory_core.errors import EmbedderTimeout, Refused
 from memory_core.identifiers import identifier_refusal
@@ -91,9 +87,3 @@ def _answers(server: Ollama) -> bool:
         return False
     finally:
         server.close()
-
-
-def may_be_sent(engine: Engine, org_id: str) -> bool:
-    """Say whether the organisation lets text about people leave to an embedder outside the private network."""
-    with organisation_transaction(engine, org_id) as connection:
-        return safeguards.safeguards(connection, org_id).observations_leave

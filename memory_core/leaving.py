@@ -1,4 +1,4 @@
-"""Which memories may leave the private network, to a model outside it: the one place that decides."""
+"""Which memories may leave the private network, to a model or an embedder outside it: the one place that decides."""
 
 from __future__ import annotations
 
@@ -49,7 +49,10 @@ def leaving_of(chosen: Safeguards, *, model_is_outside: bool) -> Leaving:
 
 def what_may_leave(engine: Engine, org_id: str, settings: Settings) -> Leaving:
     """Return what may be sent to the configured model now; raises a `DatabaseError`."""
-    if not settings.model_is_outside:
-        return EVERYTHING_MAY_BE_SENT
+    return to_outside(engine, org_id) if settings.model_is_outside else EVERYTHING_MAY_BE_SENT
+
+
+def to_outside(engine: Engine, org_id: str) -> Leaving:
+    """Return what may be sent to a model, or an embedder, that is outside; raises a `DatabaseError`."""
     with organisation_transaction(engine, org_id) as connection:
         return leaving_of(safeguards.safeguards(connection, org_id), model_is_outside=True)

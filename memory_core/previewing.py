@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from dataclasses import replace
 from functools import partial
+from typing import Any
 from uuid import UUID
 
 from memory_core.config import Settings
@@ -43,46 +44,33 @@ def preview(
     outside is not shown. Raises `Refused` or a `DatabaseError`.
     """
     engine = database.usable_engine(settings)
+    how: dict[str, Any] = {
+        "run_id": run_id,
+        "limit": limit,
+        "token_budget": token_budget,
+        "kinds": tuple(kinds) if isinstance(kinds, Iterator) else kinds,  # it is read twice
+        "subject": subject,
+        "ranking": ranking,
+        "purpose": Purpose.PREVIEW,
+        "by": by or "",
+        "because": because or "",
+    }
     with organisation_transaction(engine, org_id) as connection:
         pseudonyms = veil(connection, org_id, key)
-    if pseudonyms is not None:
-        kinds = None if kinds is None else list(kinds)
-        asked = recall_request(
-            query,
-            run_id=run_id,
-            limit=limit,
-            token_budget=token_budget,
-            kinds=kinds,
-            subject=subject,
-            ranking=ranking,
-            purpose=Purpose.PREVIEW,
-            by=by or "",
-            because=because or "",
-        )
-        if isinstance(asked, Refusal):  # before names are left out, by whose length it would say more
-            raise Refused(asked)
-        with organisation_transaction(engine, org_id) as connection:
+        if pseudonyms is not None:
+            asked = recall_request(query, **how)
+            if isinstance(asked, Refusal):  # before names are left out, by whose length it would say more
+                raise Refused(asked)
             query = pseudonyms.question(query, stems=partial(rankings.stems, connection))[:MAX_QUERY]
-        subject = _meant(subject, pseudonyms)
+            how["subject"] = _meant(subject, pseudonyms)
     with MemoryStore.open(org_id, settings=settings) as store:
         leaving = what_may_leave(engine, org_id, settings)
         if leaving.observations_stay:
-            kinds = leaving.kinds_that_may_leave(kinds)
-            if not kinds:
+            how["kinds"] = leaving.kinds_that_may_leave(how["kinds"])
+            if not how["kinds"]:
                 reason = "are observations only, and the model is outside: the organisation has not let them leave"
                 raise Refused(Refusal(rule="observations_stay", field="kinds", reason=reason))
-        recall = store.recall(
-            query,
-            run_id=run_id,
-            limit=limit,
-            token_budget=token_budget,
-            kinds=kinds,
-            subject=subject,
-            ranking=ranking,
-            purpose=Purpose.PREVIEW,
-            by=by or "",
-            because=because or "",
-        )
+        recall = store.recall(query, **how)
     with organisation_transaction(engine, org_id) as connection:
         pseudonyms = veil(connection, org_id, key)  # again: somebody may have come to be known meanwhile
     return recall if pseudonyms is None else _veiled(recall, pseudonyms)

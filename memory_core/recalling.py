@@ -15,9 +15,10 @@ from memory_core.db.engine import organisation_transaction
 from memory_core.db.organisations import Census
 from memory_core.db.rankings import Ranked
 from memory_core.embedders import Vector
-from memory_core.embedding import NONE_CONFIGURED, STAYS_HERE, Choice, Unserved, may_be_sent
+from memory_core.embedding import NONE_CONFIGURED, STAYS_HERE, Choice, Unserved
 from memory_core.errors import BadVector, EmbedderError, EmbedderTimeout
 from memory_core.identity import new_id
+from memory_core.leaving import to_outside
 from memory_core.model import Memory, PassedOver, Ranking, Recall, RecalledMemory, RecallMode, Search, Timings
 from memory_core.prompt.block import memory_block
 from memory_core.prompt.fence import DrawBoundary
@@ -121,7 +122,7 @@ class Recaller:
             chosen = self._choose.serve(model)
             if isinstance(chosen, Unserved):
                 return None, chosen.reason
-            if chosen.is_outside and not may_be_sent(self._engine, self._org_id):
+            if chosen.is_outside and to_outside(self._engine, self._org_id).observations_stay:
                 return None, STAYS_HERE  # a question names people as well
             return chosen.embed_query(query, dimensions=dimensions), None
         except EmbedderTimeout:

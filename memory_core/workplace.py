@@ -103,8 +103,6 @@ PLAIN = frozenset({"by", "org_id"})
 TIMES = frozenset({"clock", "now"})  # when something was done is not for whoever does it to say
 REFUSAL_EVERY_S = 60.0  # of one person at one act
 MOST_REMEMBERED = 10_000
-
-
 NOBODY = "identity:nobody"  # as the trail has whoever did not sign in
 
 

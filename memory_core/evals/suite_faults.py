@@ -16,10 +16,11 @@ from memory_core.agents.specification import Specification
 from memory_core.characters import is_blank
 from memory_core.db.workspace import TABLES
 from memory_core.evals.case import TODAY, Case, ExpectedCall, TableChange
-from memory_core.evals.matching import all_match, assigned, found, is_matcher, matcher_fault, matches, plain
-from memory_core.evals.scoring import answered
+from memory_core.evals.matching import found, is_matcher, matcher_fault, matches, plain
+from memory_core.evals.scoring import MadeCall, Observed, answer, arguments, order
 from memory_core.identifiers import identifier_refusal
 from memory_core.model import Kind, Origin
+from memory_core.run_records import CallOutcome
 
 
 def faults(case: Case, agent: Specification) -> Iterator[tuple[str, str]]:
@@ -137,31 +138,24 @@ def _fits(table: Table, name: str, value: Any) -> bool:
 
 def _unmet(case: Case) -> Iterator[tuple[str, str]]:
     """Say what the case's own reference does not meet: then nobody could, or the reference is wrong."""
-    made = [call for turn in case.reference for call in turn.calls]
-    turns = [number for number, turn in enumerate(case.reference) for _ in turn.calls]
-    options = [
-        [
-            place
-            for place, call in enumerate(made)
-            if call.tool == wanted.tool and all_match(wanted.arguments, call.arguments)
-        ]
-        for wanted in case.expect.calls
-    ]
-    if not assigned(options, in_order=case.expect.order == "given"):
+    made = tuple(
+        MadeCall(tool=call.tool, arguments=call.arguments, outcome=CallOutcome.DONE, turn=number)
+        for number, turn in enumerate(case.reference)
+        for call in turn.calls
+    )
+    seen = Observed(calls=made, answer=case.reference[-1].say, before={}, after={})
+    in_order, at_once = order(case, seen) is not False, case.expect.order == "at once"
+    if arguments(case, seen) is False or not (in_order or at_once):
         yield "reference", "does not make the calls that are expected"
-    elif case.expect.order == "at once" and not any(
-        assigned([[place for place in one if turns[place] == turn] for one in options], in_order=False)
-        for turn in turns
-    ):
+    elif not in_order:
         yield "reference", "does not make the calls that are expected in one turn"
     allowed = {*(call.tool for call in case.expect.calls), *case.expect.also}
     for call in made:
         if call.tool not in allowed:
             yield "reference", f"calls {call.tool}, which is neither expected nor allowed besides"
-    last = case.reference[-1].say
     if any(turn.say for turn in case.reference[:-1]):
         yield "reference", "answers before its end, and a run ends with its first answer"
-    if last is None:
+    if seen.answer is None:
         yield "reference", "does not end with an answer"
-    elif not answered(case, last):
+    elif not answer(case, seen):
         yield "reference", "its answer does not say what is expected, or says what may not be said"

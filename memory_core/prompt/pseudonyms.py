@@ -53,7 +53,7 @@ class Pseudonyms:
         if len(key) < LEAST_KEY:
             raise ValueError(f"a key has {LEAST_KEY} bytes or more")
         self._persons = list(persons)
-        self._known = frozenset(self._persons)
+        self._known = {one: one for one in self._persons}  # with their names, which a memory's subject may lack
         self._key = key
 
     def of(self, person: Subject) -> str:
@@ -121,7 +121,7 @@ class Pseudonyms:
 
     def memories(self, memories: Sequence[Memory]) -> list[Memory]:
         """Return memories without a real name: of text, dispute, subject and identifiers; a source is left out."""
-        strange = {one.subject for one in memories if one.kind is Kind.OBSERVATION} - self._known - {None}
+        strange = {one.subject for one in memories if one.kind is Kind.OBSERVATION} - self._known.keys() - {None}
         persons = [*self._persons, *(one for one in strange if one)]
         replacing = _Replacing(self, perhaps_named(persons, (text for one in memories for text in _written(one))))
         return [self._memory(one, replacing) for one in memories]
@@ -155,7 +155,7 @@ class Pseudonyms:
 
         As it is written in a name, and with a capital letter: "Li", and not "li" or "das".
         """
-        person = next((one for one in self._persons if one == about), None)
+        person = self._known.get(about) if about else None
         if person is None or not (parts := _short_parts(person)):
             return text
         short = re.compile(rf"(?<![\w-])(?:{'|'.join(map(re.escape, sorted(parts)))})(?!\w)")
